@@ -1,0 +1,1 @@
+//! Set-associative keyed table.
