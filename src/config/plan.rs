@@ -1,0 +1,37 @@
+//! A configuration, compiled: it can't be wrong, and it doesn't change. A reload makes another one.
+
+use crate::identity::exempt::Exemption;
+use crate::policy::Mode;
+use crate::telemetry::events;
+use crate::{detect, exchange, identity, policy};
+
+/// One compiled configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The global mode. Each rule's own is in [`policy::Settings::rules`] already.
+    pub mode: Mode,
+    /// How callers are told apart.
+    pub identity: identity::Settings,
+    /// What is never judged.
+    pub exempt: Box<[Exemption]>,
+    /// The rates.
+    pub rules: detect::rules::Settings,
+    /// What is done about those who exceed them.
+    pub policy: policy::Settings,
+    /// How workers share.
+    pub exchange: exchange::Settings,
+    /// What is reported.
+    pub events: events::Settings,
+}
+
+impl Plan {
+    /// Must the host fetch the route of each request?
+    pub fn needs_route(&self) -> bool {
+        self.rules.needs_route()
+    }
+
+    /// Is the path of each request looked at?
+    pub fn needs_path(&self) -> bool {
+        !self.exempt.is_empty() || self.rules.needs_path()
+    }
+}

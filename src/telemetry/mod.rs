@@ -1,0 +1,3 @@
+//! Metrics and events as data. The host carries them out.
+
+pub mod events;
