@@ -8,6 +8,7 @@ pub mod exchange;
 pub mod hash;
 pub mod identity;
 pub mod policy;
+pub mod reply;
 pub mod request;
 pub mod shared;
 pub mod telemetry;
