@@ -96,7 +96,7 @@ impl<C: Cell> Table<C> {
     /// An empty table of at least `slots` slots in `ranges` (at least 1) equal ranges.
     pub fn new(ranges: u32, slots: u32) -> Table<C> {
         let sets_per_range = sets_per_range(ranges, slots);
-        let slots = slots_in(ranges, slots);
+        let slots = Table::<C>::slots_for(ranges, slots);
         Table {
             keys: vec![Keys::default(); slots / WAYS].into_boxed_slice(),
             cells: vec![C::default(); slots].into_boxed_slice(),
@@ -107,9 +107,14 @@ impl<C: Cell> Table<C> {
         }
     }
 
+    /// Slots that [`Table::new`] makes of `slots`.
+    pub fn slots_for(ranges: u32, slots: u32) -> usize {
+        ranges.max(1) as usize * sets_per_range(ranges, slots) as usize * WAYS
+    }
+
     /// Bytes that [`Table::new`] allocates.
     pub fn memory_bytes(ranges: u32, slots: u32) -> u64 {
-        (slots_in(ranges, slots) * (size_of::<u64>() + size_of::<C>())) as u64
+        (Table::<C>::slots_for(ranges, slots) * (size_of::<u64>() + size_of::<C>())) as u64
     }
 
     /// Slots of the whole table.
@@ -268,10 +273,6 @@ fn stored(key: Key) -> u64 {
 
 fn sets_per_range(ranges: u32, slots: u32) -> u32 {
     slots.div_ceil(ranges.max(1)).div_ceil(WAYS as u32).max(1)
-}
-
-fn slots_in(ranges: u32, slots: u32) -> usize {
-    ranges.max(1) as usize * sets_per_range(ranges, slots) as usize * WAYS
 }
 
 /// Maps a uniform 32-bit number to `0..n` (0 where n is 0) without a division.

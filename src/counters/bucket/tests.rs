@@ -23,7 +23,7 @@ fn a_burst_of_the_capacity_is_admitted_and_one_more_is_not() {
     for burst in [1, 2, 7, 100] {
         let q = quota(10_000_000, burst, Charge::Admitted);
         let burst_at_once = (0..burst + 5).map(|_| Nanos(SECOND));
-        assert_eq!(admitted(&q, &mut Nanos::ZERO, burst_at_once), u64::from(burst));
+        assert_eq!(admitted(&q, &mut Nanos::default(), burst_at_once), u64::from(burst));
     }
 }
 
@@ -34,7 +34,7 @@ fn every_rate_is_exact_over_time() {
         let q = quota((seconds * SECOND + events / 2) / events, 2, Charge::Admitted);
         let step = q.interval.0 * 3 / 7;
         let arrivals = (0..1000 * seconds * SECOND / step).map(|i| Nanos(SECOND + i * step));
-        let got = admitted(&q, &mut Nanos::ZERO, arrivals);
+        let got = admitted(&q, &mut Nanos::default(), arrivals);
         assert!(got.abs_diff(events * 1000 + 2) <= 1, "{events}/{seconds}s: {got}");
     }
 }
@@ -43,10 +43,10 @@ fn every_rate_is_exact_over_time() {
 fn credit_between_tokens_is_not_lost() {
     let q = quota(SECOND / 75, 1, Charge::Admitted);
     // Asking at 80 per second, out of step with the tokens.
-    let got = admitted(&q, &mut Nanos::ZERO, (0..8000).map(|i| Nanos(SECOND + i * SECOND / 80)));
+    let got = admitted(&q, &mut Nanos::default(), (0..8000).map(|i| Nanos(SECOND + i * SECOND / 80)));
     assert!((4000..=7501).contains(&got), "{got}");
     let q = quota(SECOND / 75, 2, Charge::Admitted);
-    let got = admitted(&q, &mut Nanos::ZERO, (0..8000).map(|i| Nanos(SECOND + i * SECOND / 80)));
+    let got = admitted(&q, &mut Nanos::default(), (0..8000).map(|i| Nanos(SECOND + i * SECOND / 80)));
     assert!(got.abs_diff(7501) <= 2, "{got}");
 }
 
@@ -77,7 +77,7 @@ fn extreme_quotas_and_clocks_neither_trap_nor_refuse_a_first_event() {
         for burst in [1, u32::MAX] {
             for now in [0, 1, u64::MAX] {
                 let q = quota(interval, burst, Charge::Every);
-                assert!(offer(&q, &mut Nanos::ZERO, Nanos(now)), "{interval} {burst} {now}");
+                assert!(offer(&q, &mut Nanos::default(), Nanos(now)), "{interval} {burst} {now}");
             }
         }
     }
