@@ -1,0 +1,273 @@
+//! What is wrong with a configuration: every cause with its data, and in words that say what to do about it.
+
+use super::place::Place;
+use core::cell::Cell;
+use core::fmt::{self, Display};
+use ipnet::IpNet;
+
+/// One error: where, and what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    place: Box<str>,
+    cause: Cause,
+}
+
+impl Error {
+    /// The way to the value: `rules[3].filter.max_req_rate`; `configuration` for the whole.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What is wrong there.
+    pub fn cause(&self) -> &Cause {
+        &self.cause
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.cause)
+    }
+}
+
+/// All errors of one configuration, in the order in which they were found. Displayed one per line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Errors {
+    listed: Vec<Error>,
+    unlisted: usize,
+}
+
+impl Errors {
+    /// How many there are, those included that are not listed.
+    pub fn len(&self) -> usize {
+        self.listed.len() + self.unlisted
+    }
+
+    /// None: never so in an `Err`.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The listed ones.
+    pub fn iter(&self) -> core::slice::Iter<'_, Error> {
+        self.listed.iter()
+    }
+}
+
+impl Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (i, error) in self.listed.iter().enumerate() {
+            write!(f, "{}{error}", if i > 0 { "\n" } else { "" })?;
+        }
+        match self.unlisted {
+            0 => Ok(()),
+            n => write!(f, "\nand {n} more"),
+        }
+    }
+}
+
+impl std::error::Error for Errors {}
+
+/// Where errors are collected while a configuration is read.
+#[derive(Default)]
+pub struct Report(Cell<Errors>);
+
+impl Report {
+    /// A page or two for a person, and a bound on what one configuration can write into a log.
+    const LISTED: usize = 100;
+
+    /// Adds one.
+    pub fn add(&self, place: &Place, cause: Cause) {
+        self.add_with(place, || cause);
+    }
+
+    /// Adds one whose cause takes work: a hostile text may have a hundred thousand unknown keys.
+    pub fn add_with(&self, place: &Place, cause: impl FnOnce() -> Cause) {
+        let mut errors = self.0.take();
+        if errors.listed.len() < Self::LISTED {
+            errors.listed.push(Error { place: place.to_string().into(), cause: cause() });
+        } else {
+            errors.unlisted += 1;
+        }
+        self.0.set(errors);
+    }
+
+    /// All of them; `None` for none.
+    pub fn finish(self) -> Option<Errors> {
+        Some(self.0.into_inner()).filter(|errors| !errors.is_empty())
+    }
+}
+
+/// A piece of the operator's text as a message quotes it: escaped, and cut where it is long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown(Box<str>);
+
+impl Shown {
+    const CHARS: usize = 60;
+
+    /// Keeps the beginning of `text`.
+    pub fn new(text: &str) -> Shown {
+        match text.chars().nth(Self::CHARS) {
+            Some(_) => Shown(text.chars().take(Self::CHARS).chain(['…']).collect()),
+            None => Shown(text.into()),
+        }
+    }
+}
+
+impl Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// What can be wrong. Each is something that the operator can mend.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // a variant is documented by its sentence in `Display`, its fields are the sentence's data
+pub enum Cause {
+    // the text
+    TooLong { bytes: usize },
+    NotUtf8 { line: usize },
+    Syntax { line: usize, column: usize, reason: Box<str> },
+    // the shape
+    WrongKind { found: &'static str, expected: &'static str },
+    Twice,
+    Unknown { nearest: Option<&'static str>, known: Box<[&'static str]> },
+    NotBuilt { what: &'static str, section: bool },
+    Missing { write: &'static str },
+    Empty { write: &'static str },
+    TooMany { found: usize, most: usize },
+    OneOf { names: &'static [&'static str], found: usize },
+    Repeated { found: Shown },
+    // numbers
+    OutOfRange { found: f64, min: f64, max: f64, unit: &'static str },
+    NotWhole { found: f64 },
+    RateSyntax { found: Shown },
+    RateNotPositive,
+    RateOutOfRange,
+    BurstTooLarge { found: f64, most: u32 },
+    NoRate,
+    // words
+    UnknownWord { found: Shown, nearest: Option<&'static str>, known: &'static [&'static str] },
+    WordNotBuilt { found: Shown, known: &'static [&'static str] },
+    NoConsumer,
+    // names and patterns
+    Name { found: Shown, allowed: &'static str },
+    NameTaken { rule: usize },
+    MethodCase { upper: Shown },
+    PathRelative { found: Shown },
+    PathWithQuery { found: Shown },
+    PathReadAs { found: Shown, normal: Shown },
+    Host { found: Shown, fault: HostFault },
+    // addresses
+    Address { found: Shown },
+    HostBits { found: Shown, network: IpNet },
+    BothFamilies { found: Shown },
+}
+
+/// What is wrong with a host pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum HostFault {
+    Url,
+    Port,
+    Wildcard,
+    NotAscii,
+    NotAName,
+}
+
+impl Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Cause::TooLong { bytes } => {
+                write!(f, "has {bytes} bytes; at most {} are read, so shorten its lists", super::MAX_BYTES)
+            }
+            Cause::NotUtf8 { line } => write!(f, "line {line} is not UTF-8; save the text as UTF-8"),
+            Cause::Syntax { line, column, reason } => {
+                write!(f, "line {line}, column {column}: {reason}; this is not JSON yet")
+            }
+            Cause::WrongKind { found, expected } => write!(f, "is {found}; write {expected}"),
+            Cause::Twice => f.write_str("stands here twice; keep one"),
+            Cause::Unknown { nearest: Some(name), .. } => write!(f, "is unknown; did you mean {name}?"),
+            Cause::Unknown { nearest: None, known } => {
+                write!(f, "is unknown; remove it, or use one of {}", known.join(", "))
+            }
+            Cause::NotBuilt { what, section } => {
+                let it = if *section { "the section" } else { "it" };
+                write!(f, "this version of Weir has no {what}; remove {it}")
+            }
+            Cause::Missing { write } => write!(f, "is missing; {write}"),
+            Cause::Empty { write } => write!(f, "is empty; {write}"),
+            Cause::TooMany { found, most } => write!(f, "has {found} entries; at most {most} are possible"),
+            Cause::OneOf { names, found: 0 } => write!(f, "needs one of {}", names.join(", ")),
+            Cause::OneOf { names, found } => {
+                write!(f, "has {found} of {}; keep one, and make an entry of each other", names.join(", "))
+            }
+            Cause::Repeated { found } => write!(f, "{found} is in the list already; remove one"),
+            Cause::OutOfRange { found, min, max, unit } => {
+                let space = if unit.is_empty() { "" } else { " " };
+                write!(f, "is {found}; write a number from {min} to {max}{space}{unit}")
+            }
+            Cause::NotWhole { found } => write!(f, "is {found}; write a whole number"),
+            Cause::RateSyntax { found } => {
+                write!(f, "{found} is no rate; write a number per second, or a string like \"6/m\" with s, m, h or d")
+            }
+            Cause::RateNotPositive => f.write_str(
+                "would refuse everything; write a rate above 0, or \"enabled\": false to switch the rule off",
+            ),
+            Cause::RateOutOfRange => f.write_str("is out of range; write a rate from \"1/d\" to \"1000000/s\""),
+            Cause::BurstTooLarge { found, most } => {
+                write!(f, "makes a burst of {found:.0}; lower it so that rate × multiplier is at most {most}")
+            }
+            Cause::NoRate => f.write_str("counts nothing; set max_req_rate"),
+            Cause::UnknownWord { found, nearest: Some(word), .. } => {
+                write!(f, "{found} is unknown; did you mean \"{word}\"?")
+            }
+            Cause::UnknownWord { found, nearest: None, known } => {
+                write!(f, "{found} is unknown; use one of {}", known.join(", "))
+            }
+            Cause::WordNotBuilt { found, known } => {
+                write!(f, "this version of Weir has no {found}; use one of {}", known.join(", "))
+            }
+            Cause::NoConsumer => f.write_str(
+                "counts by consumer, but nothing says where credentials are; add \"consumer\": {\"from\": [{\"header\": \"authorization\"}]}",
+            ),
+            Cause::Name { found, allowed } => write!(f, "{found} can't be used; write {allowed}"),
+            Cause::NameTaken { rule } => {
+                write!(f, "is the name of rules[{rule}] too; names tell rules apart, so change one")
+            }
+            Cause::MethodCase { upper } => write!(f, "methods are case-sensitive; write {upper}"),
+            Cause::PathRelative { found } => write!(f, "{found} is no path; begin it with /"),
+            Cause::PathWithQuery { found } => {
+                write!(f, "{found} has a query or fragment, and paths are compared without; remove it")
+            }
+            Cause::PathReadAs { found, normal } => {
+                write!(f, "{found} is the same as {normal} to a server; write {normal} if that is meant")
+            }
+            Cause::Host { found, fault } => write!(f, "{found} is no host; {}", fault.mending()),
+            Cause::Address { found } => {
+                write!(f, "{found} is no address or network; write one like 192.0.2.10, 10.0.0.0/8 or 2001:db8::/32")
+            }
+            Cause::HostBits { found, network } => write!(
+                f,
+                "{found} is one address with a network's length; did you mean {network}? For the address alone drop the length",
+            ),
+            Cause::BothFamilies { found } => {
+                write!(f, "{found} spans IPv4 and IPv6 addresses; list the networks of each apart")
+            }
+        }
+    }
+}
+
+impl HostFault {
+    fn mending(self) -> &'static str {
+        match self {
+            HostFault::Url => "drop the scheme and the path",
+            HostFault::Port => "drop the port: hosts are compared without",
+            HostFault::Wildcard => {
+                "* stands only at the beginning, as in *.example.com; for every host leave host out"
+            }
+            HostFault::NotAscii => "write an international name in its xn-- form",
+            HostFault::NotAName => "write a name like www.example.com or *.example.com",
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What DESIGN names and this version does not have. A protection that is asked for and missing is refused, never
+//! ignored; a value that asks for nothing passes, so that a complete configuration of another version can be read.
+//! A version that adds a room takes its lines out.
+
+use super::json::Value;
+
+/// A field that this version does not have.
+pub struct Later {
+    /// Where it stands, as in [`super::schema`].
+    pub path: &'static str,
+    /// What this version has no …
+    pub what: &'static str,
+    /// Does this value (never null) ask for nothing?
+    pub asks_nothing: fn(&Value) -> bool,
+}
+
+const fn later(path: &'static str, what: &'static str, asks_nothing: fn(&Value) -> bool) -> Later {
+    Later { path, what, asks_nothing }
+}
+
+/// All of them.
+pub static FIELDS: &[Later] = &[
+    later("network", "networks (ASN)", is_empty),
+    later("fingerprints", "fingerprints", is_empty),
+    later("traffic", "traffic guard", never), // {} would switch it on
+    later("volume", "volume detector", never),
+    later("wallet", "wallet detector", never),
+    later("loop_breaker", "loop breaker", never),
+    later("first_sighting", "first-sighting detector", never),
+    later("qos", "quality of service", never),
+    later("control", "control API", never),
+    later("policy.tiers", "tiers", is_empty),
+    later("policy.why_header", "why-header", never),
+    later("policy.throttle", "throttling by tier", is_empty),
+    later("policy.tarpit", "tarpit", is_empty),
+    later("policy.shed", "shedding", is_empty),
+    later("policy.ledger", "ledger", is_empty),
+    later("policy.ban", "bans", is_empty),
+    later("policy.challenge", "challenge", is_empty),
+    later("rules[].filter.max_conn_rate", "connection rates", never),
+    later("rules[].filter.conn_burst_multiplier", "connection rates", is_multiplier),
+    later("rules[].filter.max_h2_error_rate", "HTTP/2 error rates", never),
+    later("rules[].filter.h2_burst_multiplier", "HTTP/2 error rates", is_multiplier),
+    later("rules[].filter.fingerprints", "fingerprints", is_empty),
+    // Sizes of what is not there: the defaults ask for nothing.
+    later("tables.max_keys", "table of learned keys", |value| *value == Value::Number(200_000.0)),
+    later("tables.sketch_buckets", "sketch", |value| *value == Value::Number(65_536.0)),
+    later("tables.bans", "ban table", |value| *value == Value::Number(50_000.0)),
+    later("events.webhook", "webhook", has_no_cluster),
+];
+
+/// Key kinds that this version can't count by.
+pub const KEYS: &[&str] = &["network", "path", "JA3", "JA4"];
+
+/// Actions that this version can't carry out.
+pub const ACTIONS: &[&str] = &["tarpit", "challenge", "shed", "block", "close"];
+
+fn never(_: &Value) -> bool {
+    false
+}
+
+/// Nothing in it, however deep.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::List(items) => items.is_empty(),
+        Value::Object(members) => members.iter().all(|(_, value)| is_empty(value)),
+        _ => false,
+    }
+}
+
+/// The multiplier of a rate that is not set.
+fn is_multiplier(value: &Value) -> bool {
+    matches!(value, Value::Number(factor) if *factor > 0.0)
+}
+
+/// A webhook without a cluster sends nothing, whatever else it says.
+fn has_no_cluster(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.iter().all(|(name, value)| &**name != "cluster" || *value == Value::Null)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{json, schema};
+
+    fn passes(path: &str, text: &str) -> bool {
+        let field = FIELDS.iter().find(|field| field.path == path).unwrap();
+        (field.asks_nothing)(&json::parse(text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn what_asks_for_nothing_passes_and_what_asks_for_protection_does_not() {
+        assert!(passes("fingerprints", r#"{"JA3": [], "JA4": null}"#));
+        assert!(!passes("fingerprints", r#"{"JA3": [], "JA4": {"filter_state": "weir.ja4"}}"#));
+        assert!(!passes("traffic", "{}"));
+        assert!(passes("rules[].filter.conn_burst_multiplier", "1.0"));
+        assert!(!passes("rules[].filter.conn_burst_multiplier", "0"));
+        assert!(passes("tables.bans", "50000.0") && !passes("tables.bans", "1"));
+        assert!(passes("events.webhook", r#"{"cluster": null, "path": "/"}"#));
+        assert!(!passes("events.webhook", r#"{"cluster": "siem"}"#));
+    }
+
+    #[test]
+    fn no_field_is_both_built_and_not_built() {
+        for later in FIELDS {
+            assert!(schema::FIELDS.iter().all(|field| !field.path.starts_with(later.path)), "{}", later.path);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Words, names and patterns: each function reads one value as one thing.
+
+use super::error::{Cause, HostFault, Shown};
+use super::json::Value;
+use super::nearest::nearest;
+use super::units::text;
+use super::{later, schema};
+use crate::detect::rules::Host;
+use crate::identity::key::Part;
+use crate::policy::{Action, Mode};
+use crate::request::path::normalise;
+use core::net::Ipv6Addr;
+
+/// A field name or an identifier that is longer is a mistake, and would be looked up at every request.
+const LONGEST: usize = 128;
+
+/// `observe` or `enforce`.
+pub fn mode(value: &Value) -> Result<Mode, Cause> {
+    let word = text(value)?;
+    let mode = [Mode::Observe, Mode::Enforce].into_iter().find(|mode| mode.name() == word);
+    mode.ok_or_else(|| unknown_word(word, schema::MODES))
+}
+
+/// One action.
+pub fn action(value: &Value) -> Result<Action, Cause> {
+    let word = text(value)?;
+    let action = Action::ALL.into_iter().find(|action| action.name() == word);
+    action.ok_or_else(|| match later::ACTIONS.contains(&word) {
+        true => Cause::WordNotBuilt { found: Shown::new(word), known: schema::ACTIONS },
+        false => unknown_word(word, schema::ACTIONS),
+    })
+}
+
+/// One part of a key.
+pub fn key_part(value: &Value) -> Result<Part, Cause> {
+    let word = text(value)?;
+    match word.split_once(':') {
+        Some(("header", name)) => header_name(name).map(Part::Header),
+        Some(("cookie", name)) => cookie_name(name).map(Part::Cookie),
+        _ => match word {
+            "client" => Ok(Part::Client),
+            "consumer" => Ok(Part::Consumer),
+            "route" => Ok(Part::Route),
+            _ if later::KEYS.contains(&word) => {
+                Err(Cause::WordNotBuilt { found: Shown::new(word), known: schema::KEYS })
+            }
+            _ => Err(unknown_word(word, schema::KEYS)),
+        },
+    }
+}
+
+fn unknown_word(word: &str, known: &'static [&'static str]) -> Cause {
+    Cause::UnknownWord { found: Shown::new(word), nearest: nearest(word, known.iter().copied()), known }
+}
+
+/// A rule's name, which becomes a metric's label.
+pub fn rule_name(value: &Value) -> Result<Box<str>, Cause> {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    name(text(value)?, 64, is_plain, "1 to 64 of the characters A–Z a–z 0–9 _ -")
+}
+
+/// A header's name, in the lower case in which Envoy keeps it.
+pub fn header(value: &Value) -> Result<Box<str>, Cause> {
+    header_name(text(value)?)
+}
+
+fn header_name(text: &str) -> Result<Box<str>, Cause> {
+    let name = name(text, LONGEST, is_token, "a header's name like x-api-key")?;
+    Ok(name.to_ascii_lowercase().into())
+}
+
+/// A cookie's name: case matters.
+pub fn cookie(value: &Value) -> Result<Box<str>, Cause> {
+    cookie_name(text(value)?)
+}
+
+fn cookie_name(text: &str) -> Result<Box<str>, Cause> {
+    name(text, LONGEST, is_token, "a cookie's name like session")
+}
+
+/// The name of a query parameter, decoded.
+pub fn query(value: &Value) -> Result<Box<str>, Cause> {
+    name(text(value)?, LONGEST, |_| true, "the name of a query parameter like api_key")
+}
+
+/// The name of a route in Envoy's configuration.
+pub fn route(value: &Value) -> Result<Box<str>, Cause> {
+    name(text(value)?, 1_024, |_| true, "the name of a route as in Envoy's configuration")
+}
+
+fn name(
+    text: &str,
+    longest: usize,
+    may_have: impl Fn(u8) -> bool,
+    allowed: &'static str,
+) -> Result<Box<str>, Cause> {
+    let is_sound = (1..=longest).contains(&text.len()) && text.bytes().all(may_have);
+    is_sound.then(|| text.into()).ok_or_else(|| Cause::Name { found: Shown::new(text), allowed })
+}
+
+/// RFC 9110 `tchar`.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// A method. They are case-sensitive, and a rule for `get` would never see a request.
+pub fn method(value: &Value) -> Result<Box<str>, Cause> {
+    let method = name(text(value)?, 32, is_token, "a method like GET")?;
+    match method.bytes().any(|b| b.is_ascii_lowercase()) {
+        true => Err(Cause::MethodCase { upper: Shown::new(&method.to_ascii_uppercase()) }),
+        false => Ok(method),
+    }
+}
+
+/// A path, or the beginning of one, in the normal form that requests are compared in. Spelling is normalised; what
+/// would come out as a shorter path than was written (`/.`, `/a;v=1`) is refused, since it would fit much more.
+pub fn path(value: &Value) -> Result<Box<[u8]>, Cause> {
+    let text = text(value)?;
+    let found = || Shown::new(text);
+    if !text.starts_with('/') {
+        return Err(Cause::PathRelative { found: found() });
+    }
+    if text.contains(['?', '#']) {
+        return Err(Cause::PathWithQuery { found: found() });
+    }
+    let mut normal = Vec::new();
+    normalise(text.as_bytes(), &mut normal);
+    match has_more_segments(text.as_bytes(), &normal) {
+        true => {
+            Err(Cause::PathReadAs { found: found(), normal: Shown::new(&String::from_utf8_lossy(&normal)) })
+        }
+        false => Ok(normal.into()),
+    }
+}
+
+/// Does `text` have parameters or dot segments, which its normal form has lost?
+fn has_more_segments(text: &[u8], normal: &[u8]) -> bool {
+    let decoded: Vec<u8> = percent_encoding::percent_decode(text).collect();
+    let has_parameters = decoded.contains(&b';');
+    let count = |path: &[u8]| path.split(|&b| b == b'/').filter(|segment| !segment.is_empty()).count();
+    has_parameters || count(text) != count(normal)
+}
+
+/// `www.example.com`, or `*.example.com` for every host below it.
+pub fn host(value: &Value) -> Result<Host, Cause> {
+    let text = text(value)?;
+    let fault = |fault| Cause::Host { found: Shown::new(text), fault };
+    let lower = text.to_ascii_lowercase();
+    let name = lower.strip_suffix('.').unwrap_or(&lower); // requests lose it too
+    let (is_suffix, name) = match name.strip_prefix("*.") {
+        Some(name) => (true, name),
+        None => (false, name),
+    };
+    match host_fault(name, is_suffix) {
+        Some(found) => Err(fault(found)),
+        None if is_suffix => Ok(Host::Under(format!(".{name}").into())),
+        None => Ok(Host::Exactly(name.into())),
+    }
+}
+
+fn host_fault(name: &str, is_suffix: bool) -> Option<HostFault> {
+    let literal = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if literal.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()) && !is_suffix {
+        return None;
+    }
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    };
+    match name {
+        _ if name.contains('/') => Some(HostFault::Url),
+        _ if name.contains('*') => Some(HostFault::Wildcard),
+        _ if name.contains(':') => Some(HostFault::Port),
+        _ if !name.is_ascii() => Some(HostFault::NotAscii),
+        _ if name.len() <= 253 && name.split('.').all(is_label) => None,
+        _ => Some(HostFault::NotAName),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    #[test]
+    fn the_words_of_the_table_are_the_words_of_the_types() {
+        assert_eq!(schema::ACTIONS, Action::ALL.map(Action::name));
+        assert_eq!(schema::MODES, [Mode::Observe, Mode::Enforce].map(Mode::name));
+        assert!(schema::MODES.iter().all(|word| mode(&value(word)).is_ok()));
+        assert!(schema::KEYS.iter().all(|word| key_part(&value(word)).is_ok()));
+        assert!(
+            later::ACTIONS.iter().all(|word| matches!(action(&value(word)), Err(Cause::WordNotBuilt { .. })))
+        );
+        assert!(
+            later::KEYS.iter().all(|word| matches!(key_part(&value(word)), Err(Cause::WordNotBuilt { .. })))
+        );
+    }
+
+    #[test]
+    fn header_names_are_lower_case_and_cookie_names_are_kept() {
+        assert_eq!(key_part(&value("header:X-Tenant")), Ok(Part::Header("x-tenant".into())));
+        assert_eq!(key_part(&value("cookie:Session")), Ok(Part::Cookie("Session".into())));
+        for bad in ["header:", "header:a b", "header::path", "cookie:a=b", "header:é"] {
+            assert!(matches!(key_part(&value(bad)), Err(Cause::Name { .. })), "{bad}");
+        }
+        assert!(matches!(key_part(&value("header")), Err(Cause::UnknownWord { .. })));
+    }
+
+    #[test]
+    fn a_path_is_kept_in_the_form_that_requests_are_compared_in() {
+        for (text, normal) in
+            [("/a", "/a"), ("/A%2fb/", "/A%2Fb/"), ("/%61", "/a"), ("//a///b", "/a/b"), ("/.well", "/.well")]
+        {
+            assert_eq!(path(&value(text)), Ok(normal.as_bytes().into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_would_fit_more_than_it_says_is_refused() {
+        for text in ["/.", "/..", "/a/../b", "/a/%2e", "/a;v=1", "/a%3Bv/b", "/;/", "/a/."] {
+            assert!(matches!(path(&value(text)), Err(Cause::PathReadAs { .. })), "{text}");
+        }
+        assert!(matches!(path(&value("a")), Err(Cause::PathRelative { .. })));
+        assert!(matches!(path(&value("")), Err(Cause::PathRelative { .. })));
+        assert!(matches!(path(&value("/a?b")), Err(Cause::PathWithQuery { .. })));
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_all_names_below_one() {
+        assert_eq!(host(&value("WWW.example.com.")), Ok(Host::Exactly("www.example.com".into())));
+        assert_eq!(host(&value("*.example.com")), Ok(Host::Under(".example.com".into())));
+        assert_eq!(host(&value("[2001:db8::1]")), Ok(Host::Exactly("[2001:db8::1]".into())));
+        for (text, found) in [
+            ("example.com:443", HostFault::Port),
+            ("https://example.com", HostFault::Url),
+            ("example.com/a", HostFault::Url),
+            ("*", HostFault::Wildcard),
+            ("*.*.com", HostFault::Wildcard),
+            ("bücher.example", HostFault::NotAscii),
+            ("", HostFault::NotAName),
+            ("*.", HostFault::Wildcard),
+            ("a..b", HostFault::NotAName),
+            ("a b", HostFault::NotAName),
+        ] {
+            assert_eq!(
+                host(&value(text)),
+                Err(Cause::Host { found: Shown::new(text), fault: found }),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_method_in_small_letters_would_never_fit() {
+        assert_eq!(method(&value("GET")), Ok("GET".into()));
+        assert_eq!(method(&value("get")), Err(Cause::MethodCase { upper: Shown::new("GET") }));
+        assert!(matches!(method(&value("GET POST")), Err(Cause::Name { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_name_or_is_refused(text in any::<String>()) {
+            let value = value(&text);
+            let _ = (key_part(&value), method(&value), host(&value), rule_name(&value), action(&value));
+            if let Ok(path) = path(&value) {
+                let mut again = Vec::new();
+                normalise(&path, &mut again);
+                prop_assert_eq!(&*path, &*again);
+            }
+        }
+    }
+}

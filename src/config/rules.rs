@@ -1,0 +1,165 @@
+//! The rules of a document: what each counts, and what follows.
+
+use super::error::{Cause, Shown};
+use super::json::Value;
+use super::read::Section;
+use super::{addresses, names, schema, units};
+use crate::counters::bucket::{Charge, Quota};
+use crate::detect::rules::{Match, Rule, Settings};
+use crate::identity::key::{KeySpec, Part};
+use crate::identity::prefixes::Prefixes;
+use crate::policy::{Action, Actions, Mode, Response};
+use ipnet::IpNet;
+
+/// Every rule is looked at for every request.
+const MOST_RULES: usize = 256;
+/// Every part is hashed; five kinds exist, and more than two headers in a key is a mistake.
+const MOST_PARTS: usize = 8;
+/// As many as the IANA registry has, and some.
+const MOST_METHODS: usize = 64;
+/// No bound but the text's own.
+const ANY: usize = usize::MAX;
+
+/// Reads all rules: what the detector needs, and the responses in the same order.
+pub fn read(root: &Section, mode: Mode) -> (Settings, Box<[Response]>) {
+    let mut rules = Reader {
+        mode,
+        has_consumer: root.has("consumer"),
+        names: Vec::new(),
+        keys: Vec::new(),
+        claimed: Vec::new(),
+    };
+    let read = root.sections("rules", MOST_RULES, |section| rules.rule(section));
+    let (read, responses): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+    let claimed = Prefixes::new(rules.claimed);
+    (Settings { rules: read.into(), keys: rules.keys.into(), claimed }, responses.into())
+}
+
+/// What rules have in common.
+struct Reader {
+    mode: Mode,
+    has_consumer: bool,
+    names: Vec<(Box<str>, usize)>,
+    keys: Vec<KeySpec>,
+    claimed: Vec<IpNet>,
+}
+
+/// What a filter says.
+struct Filter {
+    requests: Option<Quota>,
+    only: Vec<IpNet>,
+    matches: Match,
+    key: KeySpec,
+}
+
+impl Reader {
+    fn rule(&mut self, section: &Section) -> Option<(Rule, Response)> {
+        let name = self.name(section);
+        let enabled = section.read("enabled", units::switch).unwrap_or(true);
+        let mode = section.read("mode", names::mode).unwrap_or(self.mode);
+        let actions = actions(section);
+        section.need("filter", "say what to count, as in {\"max_req_rate\": 100}");
+        let charge = match actions.contains(&Action::Throttle) {
+            true => Charge::Admitted,
+            false => Charge::Every,
+        };
+        let filter = section.optional_section("filter", |filter| self.filter(filter, charge))?;
+        if enabled && filter.requests.is_some() {
+            self.claimed.extend_from_slice(&filter.only);
+        }
+        let only = (!filter.only.is_empty()).then(|| Prefixes::new(filter.only));
+        let Filter { requests, matches, key, .. } = filter;
+        let rule = Rule { name: name?, enabled, requests, only, matches, key: self.key_index(key) };
+        Some((rule, Response { mode, actions: Actions::new(&actions)? }))
+    }
+
+    fn name(&mut self, section: &Section) -> Option<Box<str>> {
+        section.need("name", "name the rule");
+        let name = section.read("name", names::rule_name)?;
+        match self.names.iter().find(|(other, _)| *other == name) {
+            Some(&(_, rule)) => section.refuse_field("name", Cause::NameTaken { rule }),
+            None => self.names.push((name.clone(), section.index())),
+        }
+        Some(name)
+    }
+
+    fn filter(&self, filter: &Section, charge: Charge) -> Filter {
+        if !filter.has("max_req_rate") && filter.keys_are_sound() {
+            filter.refuse(Cause::NoRate);
+        }
+        Filter {
+            requests: quota(filter, charge),
+            only: filter.list("rate_limited_ips", ANY, addresses::network),
+            matches: filter.section("match", matches),
+            key: self.key(filter),
+        }
+    }
+
+    fn key(&self, filter: &Section) -> KeySpec {
+        let part = |value: &Value| match names::key_part(value) {
+            Ok(Part::Consumer) if !self.has_consumer => Err(Cause::NoConsumer),
+            part => part,
+        };
+        let parts = filter.list_or_one("key", MOST_PARTS, part);
+        if filter.is_empty_list("key") {
+            filter.refuse_field(
+                "key",
+                Cause::Empty { write: "name what to count by, or leave key out for client" },
+            );
+        }
+        refuse_repeated(filter, "key", &parts, |part| match part {
+            Part::Client => "client".to_owned(),
+            Part::Consumer => "consumer".to_owned(),
+            Part::Route => "route".to_owned(),
+            Part::Header(name) => format!("header:{name}"),
+            Part::Cookie(name) => format!("cookie:{name}"),
+        });
+        if parts.is_empty() { KeySpec::client() } else { KeySpec(parts.into()) }
+    }
+
+    /// Keys that rules have in common are worked out once per request.
+    fn key_index(&mut self, key: KeySpec) -> u16 {
+        let index = self.keys.iter().position(|other| *other == key).unwrap_or_else(|| {
+            self.keys.push(key);
+            self.keys.len() - 1
+        });
+        index as u16 // at most one per rule
+    }
+}
+
+fn actions(section: &Section) -> Vec<Action> {
+    section.need("action", "say what happens, as in [\"log\", \"throttle\"]");
+    let actions = section.list("action", Action::ALL.len(), names::action);
+    refuse_repeated(section, "action", &actions, |action| action.name().to_owned());
+    actions
+}
+
+fn refuse_repeated<T: PartialEq>(section: &Section, name: &str, items: &[T], word: impl Fn(&T) -> String) {
+    for (i, item) in items.iter().enumerate() {
+        if items.iter().take(i).any(|earlier| earlier == item) {
+            section.refuse_field(name, Cause::Repeated { found: Shown::new(&word(item)) });
+        }
+    }
+}
+
+fn quota(filter: &Section, charge: Charge) -> Option<Quota> {
+    let rate = filter.read("max_req_rate", units::rate);
+    let multiplier = filter.read("req_burst_multiplier", |v| units::number(v, &schema::MULTIPLIER));
+    let (rate, multiplier) = (rate?, multiplier.unwrap_or(schema::MULTIPLIER.default));
+    match rate.burst(multiplier) {
+        Ok(burst) => Some(Quota { interval: rate.interval(), burst, charge }),
+        Err(cause) => {
+            filter.refuse_field("req_burst_multiplier", cause);
+            None
+        }
+    }
+}
+
+fn matches(section: &Section) -> Match {
+    Match {
+        host: section.read("host", names::host),
+        path_prefix: section.read("path_prefix", names::path),
+        methods: section.list("methods", MOST_METHODS, names::method).into(),
+        route: section.read("route", names::route),
+    }
+}
