@@ -28,7 +28,7 @@ fi
 
 if have rustup; then
     say "adding $wasm_target to the Rust toolchain"
-    if rustup target add "$wasm_target"; then
+    if rustup target add "$wasm_target" && has_wasm_target; then
         require_version rustc
         exit 0
     fi
