@@ -2,7 +2,9 @@
 //! and `log_interval`, so a flood writes no flood of lines.
 
 use super::json::Object;
-use crate::policy::{Action, Mode};
+use crate::identity::key::Caller;
+use crate::policy::{Action, Mode, Ruling};
+use crate::request::Request;
 use crate::time::Nanos;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -25,7 +27,7 @@ pub struct Event {
     /// The rule that matched.
     pub rule: String,
     /// Whom the rule counted, as an operator reads it.
-    pub subject: String,
+    pub subject: Vec<u8>,
     /// The caller's address.
     pub address: Option<core::net::IpAddr>,
     /// Time until the caller is within the limit again.
@@ -42,6 +44,28 @@ pub struct Event {
 pub const MAX_TEXT_BYTES: usize = 256;
 
 impl Event {
+    /// Tells of one ruling. `path` is in normal form.
+    pub fn of(
+        ruling: &Ruling,
+        rule: &str,
+        subject: &str,
+        caller: &Caller,
+        request: &Request,
+        path: &[u8],
+    ) -> Event {
+        Event {
+            action: ruling.response.actions.answer,
+            mode: ruling.response.mode,
+            rule: rule.into(),
+            subject: cut(subject.as_bytes()),
+            address: caller.source.address(),
+            wait: ruling.hit.wait,
+            method: cut(request.method().unwrap_or_default()),
+            host: cut(request.authority().unwrap_or_default()),
+            path: cut(path),
+        }
+    }
+
     /// The line, without a line end. `unix_ms` is the wall clock.
     pub fn to_json(&self, unix_ms: u64) -> String {
         let mut line = String::with_capacity(512);
@@ -56,7 +80,7 @@ impl Event {
             .text("event.action", self.action.name().as_bytes())
             .text("weir.mode", self.mode.name().as_bytes())
             .text("rule.name", self.rule.as_bytes())
-            .text("weir.subject", self.subject.as_bytes());
+            .text("weir.subject", &self.subject);
         if let Some(address) = self.address {
             object.text("source.ip", address.to_string().as_bytes());
         }
@@ -68,6 +92,10 @@ impl Event {
         object.end();
         line
     }
+}
+
+fn cut(text: &[u8]) -> Vec<u8> {
+    text.get(..MAX_TEXT_BYTES).unwrap_or(text).to_vec()
 }
 
 /// The last millisecond of the year 9999, after which RFC 3339 has no notation.
@@ -82,7 +110,7 @@ mod tests {
             action: Action::Throttle,
             mode: Mode::Observe,
             rule: "r".into(),
-            subject: "client:2001:db8::/64".into(),
+            subject: b"client:2001:db8::/64".to_vec(),
             address: "2001:db8::7".parse().ok(),
             wait: Nanos::from_millis(1500),
             method: b"GET".to_vec(),

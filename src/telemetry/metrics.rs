@@ -4,7 +4,7 @@
 //! The core adds to plain numbers; the host carries the differences out at each tick, so a request pays no host
 //! call for its metrics. Names carry labels as `.label.value` suffixes, which Envoy's `stats_tags` turn into labels.
 
-use crate::policy::{Action, Mode};
+use crate::policy::{Action, Mode, Response};
 
 /// How a family's numbers behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub enum Metric {
     ExchangeUnsynced,
     ExchangeLost,
     ExchangeReseeded,
+    ExchangeGivenUp,
+    ExchangeAge,
     Workers,
     PlanMemory,
 }
@@ -128,6 +130,8 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::ExchangeUnsynced, name: "weir_exchange_unsynced_total", kind: Kind::Counter, labels: &[], help: "requests judged on the worker's own view, as the budget for asking was spent" },
     Family { metric: Metric::ExchangeLost, name: "weir_exchange_lost_total", kind: Kind::Counter, labels: &[], help: "charges lost with an evicted key before they were exchanged" },
     Family { metric: Metric::ExchangeReseeded, name: "weir_exchange_reseeded_total", kind: Kind::Counter, labels: &[], help: "times a worker forgot all buckets, as the process's seed or epoch changed" },
+    Family { metric: Metric::ExchangeGivenUp, name: "weir_exchange_given_up_total", kind: Kind::Counter, labels: &[], help: "writes given up after three that met another worker's, or that Envoy refused; what they held goes out with the next" },
+    Family { metric: Metric::ExchangeAge, name: "weir_exchange_age_ms", kind: Kind::Gauge, labels: &[], help: "milliseconds between a worker's last two exchanges, over all workers: divide by weir_workers" },
     Family { metric: Metric::Workers, name: "weir_workers", kind: Kind::Gauge, labels: &[], help: "workers that serve requests" },
     Family { metric: Metric::PlanMemory, name: "weir_plan_memory_bytes", kind: Kind::Gauge, labels: &[], help: "bytes of tables and configuration, over all workers that serve" },
 ];
@@ -212,8 +216,7 @@ impl Metrics {
         self.add(Metric::Events, outcome as usize, 1);
     }
 
-    /// A decision.
-    pub fn count_action(&mut self, action: Action, mode: Mode) {
+    fn count_action(&mut self, action: Action, mode: Mode) {
         self.add(Metric::Actions, action as usize * MODE.1.len() + mode as usize, 1);
     }
 
@@ -222,8 +225,15 @@ impl Metrics {
         self.add(Metric::ActionsFailed, action as usize, 1);
     }
 
-    /// A rule that decided.
-    pub fn count_rule(&mut self, rule: RuleSeries, mode: Mode) {
+    /// A ruling: the rule that decided and the action that follows.
+    pub fn count_ruling(&mut self, rule: Option<&RuleSeries>, response: Response) {
+        if let Some(&rule) = rule {
+            self.count_rule(rule, response.mode);
+        }
+        self.count_action(response.actions.answer, response.mode);
+    }
+
+    fn count_rule(&mut self, rule: RuleSeries, mode: Mode) {
         if let Some(series) = self.series.get_mut(rule.0 + mode as usize) {
             series.value += 1;
         }
@@ -273,6 +283,7 @@ fn expand(name: &str, labels: &[Label], each: &mut impl FnMut(&str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Actions;
 
     fn flushed(metrics: &mut Metrics) -> Vec<(String, i64)> {
         let mut out = Vec::new();
@@ -300,7 +311,8 @@ mod tests {
     fn each_count_goes_to_its_own_series() {
         let mut metrics = Metrics::new();
         metrics.count(Metric::Requests);
-        metrics.count_action(Action::Throttle, Mode::Enforce);
+        let actions = Actions::new(&[Action::Throttle]).unwrap();
+        metrics.count_ruling(None, Response { mode: Mode::Enforce, actions });
         metrics.count_exempt(ExemptReason::Preflight);
         metrics.count_missing(Fact::Key);
         metrics.count_event(EventOutcome::Dropped);
