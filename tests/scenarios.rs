@@ -24,7 +24,9 @@ fn exactly_the_burst_passes_and_then_the_rate() {
     for workers in [1, 2, 4] {
         let mut process = Process::new(workers, &rule("10", 4.0, r#""throttle""#));
         process.wait_ms(6000); // the roster knows who lives
-        assert_eq!(process.passes(100, &get(A)), 40, "{workers} workers");
+        // Exact on one worker; on more, each may hold one allowance that the others have not heard of.
+        let burst = process.passes(100, &get(A));
+        assert!((40..=40 + workers - 1).contains(&burst), "{burst} of 40 at once on {workers} workers");
         assert_eq!(process.passes(1, &get(B)), 1, "another client");
         let admitted = process.stream(200, 20, &get(A));
         assert!((198..=202).contains(&admitted), "{admitted} of 200 in 20 s on {workers} workers");
@@ -259,8 +261,9 @@ fn a_clock_that_steps_refuses_nobody_for_long() {
     for to in [start + second(86_400), start - second(600), start - second(601), start + second(3600)] {
         process.step_clock(to);
         let _ = process.passes(50, &get(A));
-        process.wait_ms(1500);
-        assert!(process.passes(50, &get(A)) >= 10, "after a step to {to:?}");
+        process.wait_ms(3000); // workers that lost sight of each other may have spent a burst each: debt of a second
+        let passed = process.passes(50, &get(A));
+        assert!(passed >= 10, "{passed} of 10 after a step to {to:?}");
     }
     assert!(process.metric("weir_clock_steps_total") >= 2);
 }
@@ -280,18 +283,16 @@ fn a_worker_that_restarts_forgives_nothing() {
 #[test]
 fn a_flood_of_addresses_washes_no_debtor_out() {
     let config =
-        rule("1", 10.0, r#""throttle""#).replace(r#""rules""#, r#""tables": {"slots": 2048}, "rules""#);
+        rule("\"6/m\"", 60.0, r#""throttle""#).replace(r#""rules""#, r#""tables": {"slots": 4096}, "rules""#);
     let mut process = Process::new(1, &config);
     process.wait_ms(6000);
-    assert_eq!(process.passes(50, &get(A)), 10);
-    for i in 0u32..100_000 {
-        if i % 500 == 0 {
-            process.wait_ms(1);
-        }
+    assert_eq!(process.passes(50, &get(A)), 6);
+    for i in 0u32..90_000 {
+        process.wait(Nanos(100_000));
         process.call(&get(&core::net::Ipv4Addr::from(0x0a00_0000 + i).to_string()));
     }
-    assert_eq!(process.passes(50, &get(A)), 0, "200 ms on, none of its tokens is back");
-    assert!(process.metric("weir_table_evictions_total.table.limits") > 0);
+    assert_eq!(process.passes(50, &get(A)), 0, "9 s on, none of its tokens is back");
+    assert!(process.metric("weir_table_evictions_total.table.limits") > 50_000);
 }
 
 #[test]
