@@ -168,7 +168,7 @@ fn a_proxy_met_in_place_of_a_client_is_logged_once() {
 #[test]
 fn a_consumer_is_limited_over_all_its_addresses() {
     let config = r#"{"mode": "enforce", "consumer": {"from": [{"header": "x-api-key"}]},
-        "rules": [{"name": "r", "key": "consumer", "filter": {"max_req_rate": 1, "req_burst_multiplier": 5}, "action": ["throttle"]}]}"#;
+        "rules": [{"name": "r", "filter": {"key": "consumer", "max_req_rate": 1, "req_burst_multiplier": 5}, "action": ["throttle"]}]}"#;
     let mut process = Process::new(1, config);
     let passed = |process: &mut Process, key: &str| {
         (0..50)

@@ -36,7 +36,9 @@ impl Root {
         let name = present("plugin_name").unwrap_or_default();
         self.instance = with_worker(|worker| {
             worker.ticker = self.id;
-            worker.engine.configure(&String::from_utf8_lossy(&name), plan, clock::now())
+            let instance = worker.engine.configure(&String::from_utf8_lossy(&name), plan, clock::now());
+            worker.stats.define_all(&worker.engine.metrics);
+            instance
         });
         self.set_tick_period(interval);
         Ok(())

@@ -1,5 +1,4 @@
-//! Carries numbers out to Envoy's stats. A metric is defined when it first has something to say, once per VM:
-//! Envoy keeps every definition for ever.
+//! Carries numbers out to Envoy's stats. A metric is defined once per VM: Envoy keeps every definition for ever.
 
 use super::abi::{self, MetricType};
 use crate::telemetry::metrics::{Kind, Metrics};
@@ -15,6 +14,13 @@ impl Stats {
             let Some(id) = self.id(index, name, kind) else { return false };
             abi::increment_metric(id, difference).is_ok()
         });
+    }
+
+    /// Makes every metric known, so that those at zero show.
+    pub fn define_all(&mut self, metrics: &Metrics) {
+        for (index, name, kind) in metrics.names() {
+            self.id(index, name, kind);
+        }
     }
 
     fn id(&mut self, index: usize, name: &str, kind: Kind) -> Option<u32> {

@@ -258,6 +258,11 @@ impl Metrics {
         }
     }
 
+    /// Every series, in the order of [`Metrics::flush`]'s indices: one that stays at zero is worth showing too.
+    pub fn names(&self) -> impl Iterator<Item = (usize, &str, Kind)> {
+        self.series.iter().enumerate().map(|(index, series)| (index, &*series.name, series.kind))
+    }
+
     fn add(&mut self, metric: Metric, series: usize, n: i64) {
         if let Some(series) = self.at(metric, series) {
             series.value = series.value.saturating_add(n);
