@@ -2,6 +2,11 @@
 //!
 //! `cargo test --test exchange -- --nocapture table` prints what was measured.
 
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a test fails by a panic; clippy knows only #[test] functions as tests"
+)]
+
 mod faults;
 mod limits;
 mod sim;
