@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! after an exchange    allow = max(level / (4·k), min(level, 2 % of B / k))    k = workers of this key, or all
-//! on first sight       allow = B / (4·live), if the own view is at least half full
+//! on first sight       allow = B / (4·live), if the own view is at least half full and was not empty when last heard of
 //! nothing there        hold  = until a token is there in the own view, and at least 5 ms × workers of this key
 //! ```
 //!
@@ -36,13 +36,16 @@ pub struct Team {
 }
 
 impl Account {
-    /// Grants a first allowance to a key of which nothing was heard lately.
+    /// Grants a first allowance to a key of which nothing was heard lately. Not where the last that was heard is
+    /// that the bucket was empty: the own view has refilled since, but a client that went on to hammer at other
+    /// workers would get its first requests here for nothing, again and again.
     pub fn open(&mut self, team: &Team, now: Nanos) {
         if now < self.fresh || self.pend > 0 {
             return;
         }
         let (level, burst) = (self.level(now), self.quota().burst);
         self.allow = match team.live {
+            _ if self.hold > Nanos::ZERO => 0,
             1 => level,
             live if level >= burst.div_ceil(2) => burst / SHARES.saturating_mul(live),
             _ => 0,
@@ -152,6 +155,17 @@ mod tests {
         let mut half_empty = account(49);
         half_empty.open(&team(4), NOW);
         assert_eq!(half_empty.allow, 0);
+    }
+
+    #[test]
+    fn who_was_last_heard_of_as_empty_asks_before_anything_is_lent() {
+        let mut account = settled(0, used_by(1), &team(4));
+        let refilled = NOW + Nanos::from_secs(60);
+        account.open(&team(4), refilled);
+        assert_eq!(account.allow, 0);
+        account.settle(account.tat, used_by(1), &team(4), Key(1), refilled);
+        account.open(&team(4), refilled + Nanos::from_secs(1));
+        assert_eq!(account.allow, 6);
     }
 
     #[test]

@@ -22,11 +22,14 @@ pub struct Faults {
     pub wipe_reads: u32,
     /// Reads that find the value before the last, under the current version.
     pub stale_reads: u32,
+    /// Only keys that begin like this are concerned.
+    pub prefix: &'static str,
 }
 
 impl Faults {
     /// Nothing goes wrong.
-    pub const NONE: Faults = Faults { lose_writes: 0, refuse_writes: 0, wipe_reads: 0, stale_reads: 0 };
+    pub const NONE: Faults =
+        Faults { lose_writes: 0, refuse_writes: 0, wipe_reads: 0, stale_reads: 0, prefix: "" };
 }
 
 /// Host calls made so far, by all clones.
@@ -114,10 +117,10 @@ impl Store for MemStore {
 impl Data {
     fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Option<Cas> {
         self.calls.gets += 1;
-        if self.rolls(self.faults.wipe_reads) {
+        if self.rolls(key, self.faults.wipe_reads) {
             self.values.remove(key);
         }
-        let stale = self.rolls(self.faults.stale_reads);
+        let stale = self.rolls(key, self.faults.stale_reads);
         let value = self.values.get(key)?;
         out.extend_from_slice(if stale { &value.before } else { &value.bytes });
         Some(Cas(value.cas))
@@ -127,10 +130,10 @@ impl Data {
         self.calls.sets += 1;
         let current = self.values.get(key).map(|value| value.cas);
         let conflict = cas.0 != 0 && current.is_some_and(|current| current != cas.0);
-        if conflict || self.rolls(self.faults.refuse_writes) {
+        if conflict || self.rolls(key, self.faults.refuse_writes) {
             return Err(StoreError::Conflict);
         }
-        if !self.rolls(self.faults.lose_writes) {
+        if !self.rolls(key, self.faults.lose_writes) {
             self.write(key, bytes);
         }
         Ok(())
@@ -148,8 +151,8 @@ impl Data {
         value.cas = self.last_cas;
     }
 
-    fn rolls(&mut self, parts_per_million: u32) -> bool {
-        if parts_per_million == 0 {
+    fn rolls(&mut self, key: &str, parts_per_million: u32) -> bool {
+        if parts_per_million == 0 || !key.starts_with(self.faults.prefix) {
             return false;
         }
         self.dice = self.dice.wrapping_add(1);
