@@ -1,7 +1,7 @@
 //! The document, section by section, into a [`Plan`]. Goes on after an error, so that all are found at once; what a
 //! broken part yields is then never used.
 
-use super::error::{Cause, Report};
+use super::error::Report;
 use super::json::Value;
 use super::place::Place;
 use super::plan::Plan;
@@ -56,7 +56,9 @@ fn identity(client: &Section, consumer: Box<[Credential]>) -> identity::Settings
 }
 
 fn credentials(consumer: &Section) -> Box<[Credential]> {
-    consumer.need("from", "say where credentials are, as in [{\"header\": \"authorization\"}]");
+    const EXAMPLE: &str = "say where credentials are, as in [{\"header\": \"authorization\"}]";
+    consumer.need("from", EXAMPLE);
+    consumer.need_items("from", EXAMPLE);
     consumer.sections("from", MOST_CREDENTIALS, credential).into()
 }
 
@@ -72,10 +74,7 @@ fn exemption(entry: &Section) -> Option<Exemption> {
     let exact = entry.read("path", names::path).map(PathPattern::Exactly);
     let prefix = entry.read("path_prefix", names::path).map(PathPattern::Prefix);
     entry.require_one(&["path", "path_prefix"]);
-    if entry.is_empty_list("source") {
-        let write = "name an address, or leave source out to exempt everybody";
-        entry.refuse_field("source", Cause::Empty { write });
-    }
+    entry.need_items("source", "name an address, or leave source out to exempt everybody");
     let source = entry.has("source").then(|| Prefixes::new(entry.list("source", ANY, addresses::network)));
     Some(Exemption { path: exact.or(prefix)?, source })
 }
@@ -85,5 +84,82 @@ fn events(section: &Section) -> events::Settings {
     events::Settings {
         log: section.read("log", units::switch).unwrap_or(true),
         log_interval: interval.unwrap_or(units::nanos(schema::LOG_INTERVAL.default)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Errors, parse};
+
+    fn errors(text: &str) -> Errors {
+        parse(text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn nothing_said_is_the_safe_start() {
+        let plan = parse(b"").unwrap();
+        assert_eq!(plan.mode, Mode::Observe);
+        assert_eq!(plan.identity, identity::Settings::default());
+        assert_eq!((plan.rules.rules.len(), plan.exempt.len()), (0, 0));
+        assert_eq!(plan.exchange, exchange::Settings { slots: 50_000, interval: Nanos::from_millis(200) });
+        assert_eq!(plan.events, events::Settings { log: true, log_interval: Nanos::from_secs(10) });
+    }
+
+    #[test]
+    fn every_section_arrives_in_the_plan() {
+        let text = r#"{"client": {"ipv4_prefix": 24, "ipv6_prefix": 48, "proxies": ["10.0.0.1"], "trusted_ips": ["::1"]},
+            "consumer": {"from": [{"header": "X-Key"}, {"cookie": "S"}, {"query": "k"}]},
+            "exempt": [{"path": "/%68ealthz", "source": ["10.0.0.0/8"]}, {"path_prefix": "/x/"}],
+            "tables": {"slots": 2048}, "workers": {"exchange_ms": 50}, "events": {"log": false, "log_interval_seconds": 1.5}}"#;
+        let plan = parse(text.as_bytes()).unwrap();
+        let consumer = [
+            Credential::Header("x-key".into()),
+            Credential::Cookie("S".into()),
+            Credential::Query("k".into()),
+        ];
+        assert_eq!(
+            plan.identity,
+            identity::Settings {
+                ipv4_prefix: 24,
+                ipv6_prefix: 48,
+                proxies: Prefixes::of(["10.0.0.1/32"]),
+                trusted: Prefixes::of(["::1/128"]),
+                consumer: consumer.into(),
+            }
+        );
+        let healthz = PathPattern::Exactly((*b"/healthz").into());
+        let source = Some(Prefixes::of(["10.0.0.0/8"]));
+        assert_eq!(plan.exempt[0], Exemption { path: healthz, source });
+        assert_eq!(plan.exempt[1], Exemption { path: PathPattern::Prefix((*b"/x/").into()), source: None });
+        assert_eq!(plan.exchange, exchange::Settings { slots: 2_048, interval: Nanos::from_millis(50) });
+        assert_eq!(plan.events, events::Settings { log: false, log_interval: Nanos::from_millis(1_500) });
+    }
+
+    #[test]
+    fn a_list_without_end_is_refused() {
+        let rules = r#"{"name": "a"},"#.repeat(257);
+        let errors = errors(&format!(r#"{{"rules": [{}]}}"#, rules.trim_end_matches(',')));
+        assert_eq!(
+            errors.iter().next().unwrap().to_string(),
+            "rules: has 257 entries; at most 256 are possible"
+        );
+    }
+
+    #[test]
+    fn more_errors_than_a_person_reads_are_counted() {
+        let keys: Vec<String> = (0..5_000).map(|i| format!(r#""x{i}": 1"#)).collect();
+        let errors = errors(&format!("{{{}}}", keys.join(",")));
+        assert_eq!((errors.len(), errors.iter().count()), (5_000, 100));
+        assert!(errors.to_string().ends_with("\nand 4900 more"));
+    }
+
+    #[test]
+    fn a_megabyte_of_garbage_is_one_error() {
+        for garbage in ["{", "x", "\"", "[", "\0", "{\"a\":"] {
+            assert_eq!(errors(&garbage.repeat((1 << 20) / garbage.len())).len(), 1, "{garbage}");
+            assert_eq!(errors(&garbage.repeat((2 << 20) / garbage.len())).len(), 1, "{garbage}");
+        }
+        assert_eq!(parse(&[0xff; 1 << 20]).unwrap_err().len(), 1);
     }
 }

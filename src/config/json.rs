@@ -30,7 +30,7 @@ impl Value {
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Null => "null",
-            Value::Bool(_) => "true or false",
+            Value::Bool(_) => "a boolean",
             Value::Number(_) => "a number",
             Value::Text(_) => "a string",
             Value::List(_) => "a list",

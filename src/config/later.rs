@@ -20,7 +20,7 @@ const fn later(path: &'static str, what: &'static str, asks_nothing: fn(&Value) 
 
 /// All of them.
 pub static FIELDS: &[Later] = &[
-    later("network", "networks (ASN)", is_empty),
+    later("network", "look-up of networks", is_empty),
     later("fingerprints", "fingerprints", is_empty),
     later("traffic", "traffic guard", never), // {} would switch it on
     later("volume", "volume detector", never),

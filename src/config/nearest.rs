@@ -1,14 +1,20 @@
 //! Which word did the operator mean? The nearest by edit distance, if it is near enough to be worth saying.
 
-/// The candidate that differs from `word` by at most a third of its letters, ignoring case.
+/// The candidate that differs from `word` by at most a third of its letters, or that has it for a part; case aside.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > 64 {
         return None; // the distance costs length × length, and no name is that long
     }
     let word = word.to_ascii_lowercase().replace('-', "_");
-    let measured = candidates.into_iter().map(|c| (distance(&word, &c.to_ascii_lowercase()), c));
-    let (distance, candidate) = measured.min_by_key(|&(distance, _)| distance)?;
-    (distance <= (word.len() / 3).max(1)).then_some(candidate)
+    let most = (word.len() / 3).max(1);
+    let measured =
+        candidates.into_iter().map(|candidate| match distance(&word, &candidate.to_ascii_lowercase()) {
+            edits if edits <= most => (edits, candidate),
+            _ if word.len() > 3 && candidate.contains(&word) => (most, candidate),
+            _ => (usize::MAX, candidate),
+        });
+    let (edits, candidate) = measured.min_by_key(|&(edits, _)| edits)?;
+    (edits <= most).then_some(candidate)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that make one word the other.
@@ -47,6 +53,7 @@ mod tests {
         assert_eq!(nearest("Max-Request-Rate", known), Some("max_req_rate"));
         assert_eq!(nearest("kye", known), Some("key"));
         assert_eq!(nearest("tarpit", known), None);
+        assert_eq!(nearest("rate", known), Some("max_req_rate"));
         assert_eq!(nearest(&"k".repeat(1000), known), None);
     }
 }

@@ -57,11 +57,6 @@ impl<'a> Section<'a> {
         self.value(name).is_some()
     }
 
-    /// Is there a list under this name, with nothing in it?
-    pub fn is_empty_list(&self, name: &str) -> bool {
-        matches!(self.value(name), Some(Value::List(items)) if items.is_empty())
-    }
-
     /// Does the section ask only for what this version has?
     pub fn keys_are_sound(&self) -> bool {
         self.keys_are_sound
@@ -85,11 +80,16 @@ impl<'a> Section<'a> {
         self.read(name, |value| units::count(value, range)).unwrap_or(range.default as u32)
     }
 
-    /// Reports when there is no value under this name, or an empty list; `write` says what to write.
+    /// Reports when there is no value under this name; `write` says what to write.
     pub fn need(&self, name: &str, write: &'static str) {
         if !self.has(name) {
             self.refuse_field(name, Cause::Missing { write });
-        } else if self.is_empty_list(name) {
+        }
+    }
+
+    /// Reports when there is an empty list under this name; `write` says what to write.
+    pub fn need_items(&self, name: &str, write: &'static str) {
+        if matches!(self.value(name), Some(Value::List(items)) if items.is_empty()) {
             self.refuse_field(name, Cause::Empty { write });
         }
     }

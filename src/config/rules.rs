@@ -101,12 +101,7 @@ impl Reader {
             part => part,
         };
         let parts = filter.list_or_one("key", MOST_PARTS, part);
-        if filter.is_empty_list("key") {
-            filter.refuse_field(
-                "key",
-                Cause::Empty { write: "name what to count by, or leave key out for client" },
-            );
-        }
+        filter.need_items("key", "name what to count by, or leave key out for client");
         refuse_repeated(filter, "key", &parts, |part| match part {
             Part::Client => "client".to_owned(),
             Part::Consumer => "consumer".to_owned(),
@@ -128,7 +123,9 @@ impl Reader {
 }
 
 fn actions(section: &Section) -> Vec<Action> {
-    section.need("action", "say what happens, as in [\"log\", \"throttle\"]");
+    const EXAMPLE: &str = "say what happens, as in [\"log\", \"throttle\"]";
+    section.need("action", EXAMPLE);
+    section.need_items("action", EXAMPLE);
     let actions = section.list("action", Action::ALL.len(), names::action);
     refuse_repeated(section, "action", &actions, |action| action.name().to_owned());
     actions
@@ -161,5 +158,90 @@ fn matches(section: &Section) -> Match {
         path_prefix: section.read("path_prefix", names::path),
         methods: section.list("methods", MOST_METHODS, names::method).into(),
         route: section.read("route", names::route),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse;
+    use crate::time::Nanos;
+
+    fn rules(text: &str) -> (Settings, Box<[Response]>) {
+        let plan = parse(
+            format!(r#"{{"consumer": {{"from": [{{"header": "a"}}]}}, "rules": [{text}]}}"#).as_bytes(),
+        );
+        let plan = plan.unwrap_or_else(|errors| panic!("{errors}"));
+        (plan.rules, plan.policy.rules)
+    }
+
+    fn charge(actions: &str) -> Charge {
+        let (rules, _) =
+            rules(&format!(r#"{{"name": "a", "filter": {{"max_req_rate": 1}}, "action": {actions}}}"#));
+        rules.rules[0].requests.unwrap().charge
+    }
+
+    #[test]
+    fn only_a_rule_that_throttles_charges_no_more_than_it_admits() {
+        assert_eq!(charge(r#"["throttle"]"#), Charge::Admitted);
+        assert_eq!(charge(r#"["deny", "throttle"]"#), Charge::Admitted);
+        assert_eq!(charge(r#"["log", "deny"]"#), Charge::Every);
+        assert_eq!(charge(r#"["log"]"#), Charge::Every);
+    }
+
+    #[test]
+    fn a_rate_and_a_multiplier_are_an_interval_and_a_burst() {
+        let (rules, _) = rules(
+            r#"{"name": "a", "filter": {"max_req_rate": 100, "req_burst_multiplier": 2.0}, "action": ["throttle"]}"#,
+        );
+        let quota = Quota { interval: Nanos::from_millis(10), burst: 200, charge: Charge::Admitted };
+        assert_eq!(rules.rules[0].requests, Some(quota));
+    }
+
+    #[test]
+    fn a_rule_has_its_own_mode_or_the_global_one() {
+        let text = r#"{"mode": "enforce", "rules": [
+            {"name": "a", "filter": {"max_req_rate": 1}, "action": ["deny"]},
+            {"name": "b", "mode": "observe", "filter": {"max_req_rate": 1}, "action": ["deny"]}]}"#;
+        let plan = parse(text.as_bytes()).unwrap();
+        assert_eq!(
+            plan.policy.rules.iter().map(|r| r.mode).collect::<Vec<_>>(),
+            [Mode::Enforce, Mode::Observe]
+        );
+    }
+
+    #[test]
+    fn rules_with_equal_keys_share_one() {
+        let rule = |name, key| {
+            format!(
+                r#"{{"name": "{name}", "filter": {{"max_req_rate": 1, "key": {key}}}, "action": ["log"]}}"#
+            )
+        };
+        let all = [
+            rule("a", "null"),
+            rule("b", r#""consumer""#),
+            rule("c", r#"["client"]"#),
+            rule("d", r#"["client", "route"]"#),
+        ];
+        let (rules, _) = rules(&all.join(","));
+        assert_eq!(rules.rules.iter().map(|rule| rule.key).collect::<Vec<_>>(), [0, 1, 0, 2]);
+        assert_eq!(rules.keys[0], KeySpec::client());
+        assert_eq!(*rules.keys[2].0, [Part::Client, Part::Route]);
+    }
+
+    #[test]
+    fn a_list_of_addresses_claims_them_from_other_rules_while_its_rule_is_enabled() {
+        let rule = |name, enabled, list| {
+            format!(
+                r#"{{"name": "{name}", "enabled": {enabled}, "action": ["log"],
+                "filter": {{"max_req_rate": 1, "rate_limited_ips": [{list}]}}}}"#
+            )
+        };
+        let all =
+            [rule("a", true, r#""10.0.0.0/8""#), rule("b", false, r#""11.0.0.0/8""#), rule("c", true, "")];
+        let (rules, _) = rules(&all.join(","));
+        assert_eq!(rules.claimed, Prefixes::of(["10.0.0.0/8"]));
+        assert_eq!(rules.rules[1].only, Some(Prefixes::of(["11.0.0.0/8"])));
+        assert_eq!(rules.rules[2].only, None);
     }
 }

@@ -80,8 +80,9 @@ pub struct Rate {
 /// The units of a rate, and how many seconds they have.
 const UNITS: [(&str, f64); 4] = [("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("d", 86_400.0)];
 
-/// Forgives the last bits of a decimal that binary can't hold: 0.1 × 3 × 10 is 3.
-const SLACK: f64 = 1e-9;
+/// Forgives the last bits of a decimal that binary can't hold: 0.29 × 100 is 29, and 1 / 86,400 is one per day. Far
+/// above the error of a product below a billion (1e-7), far below what an operator writes.
+const SLACK: f64 = 1e-6;
 
 /// `100` (per second), `"100/s"`, `"6/m"`, `"1/h"`, `"0.5/d"`: at least one per day, at most a million per second.
 pub fn rate(value: &Value) -> Result<Rate, Cause> {
@@ -96,7 +97,8 @@ pub fn rate(value: &Value) -> Result<Rate, Cause> {
     if rate.count <= 0.0 {
         return Err(Cause::RateNotPositive);
     }
-    let is_sane = (1.0 - SLACK..=86_400e6 * (1.0 + SLACK)).contains(&(rate.count * 86_400.0 / rate.per));
+    let per_day = rate.count * 86_400.0 / rate.per;
+    let is_sane = (1.0 - SLACK..=86_400e6).contains(&per_day);
     is_sane.then_some(rate).ok_or(Cause::RateOutOfRange)
 }
 
@@ -121,9 +123,9 @@ impl Rate {
 
     /// What may come at once: `multiplier` seconds' worth, rounded down, at least 1.
     pub fn burst(&self, multiplier: f64) -> Result<u32, Cause> {
-        let burst = self.count * multiplier / self.per * (1.0 + SLACK);
+        let burst = self.count * multiplier / self.per;
         match burst <= f64::from(Self::MOST) {
-            true => Ok((burst as u32).max(1)),
+            true => Ok(((burst + SLACK) as u32).max(1)),
             false => Err(Cause::BurstTooLarge { found: burst, most: Self::MOST }),
         }
     }
