@@ -74,14 +74,14 @@ mod tests {
         marks.set(Slot::at(64), false);
         assert_eq!(walk(&marks), [0, 63, 65, 128, 299]);
         marks.clear();
-        assert_eq!(walk(&marks), []);
+        assert!(walk(&marks).is_empty());
     }
 
     #[test]
     fn slots_beyond_the_table_are_ignored() {
         let mut marks = Marks::new(64);
         marks.set(Slot::at(64), true);
-        assert_eq!(walk(&marks), []);
+        assert!(walk(&marks).is_empty());
         assert_eq!(marks.next(1 << 30), None);
     }
 }
