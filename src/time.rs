@@ -54,6 +54,42 @@ impl Sub for Nanos {
     }
 }
 
+/// A clock that never runs backwards, made of one that should not. Small steps back are waited out; after a large
+/// one the old readings mean nothing, and who keeps times must forget them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steady {
+    last: Nanos,
+}
+
+/// What a reading of [`Steady`] met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Time went on, or stood still.
+    Forward,
+    /// The clock went back a little: time stands still until it has caught up.
+    Waited,
+    /// The clock went back so far that it is another clock: its time is taken from here on.
+    Reset,
+}
+
+impl Steady {
+    /// How far back a step may go and still be waited out: nobody is refused for longer because of it.
+    pub const PATIENCE: Nanos = Nanos::from_secs(1);
+
+    /// Takes one reading and gives the time to go by.
+    pub fn read(&mut self, raw: Nanos) -> (Nanos, Step) {
+        let step = match self.last - raw {
+            Nanos::ZERO => Step::Forward,
+            back if back <= Self::PATIENCE => Step::Waited,
+            _ => Step::Reset,
+        };
+        if step != Step::Waited {
+            self.last = raw;
+        }
+        (self.last, step)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +106,17 @@ mod tests {
         assert_eq!(Nanos(1).as_secs_ceil(), 1);
         assert_eq!(Nanos::from_secs(2).as_secs_ceil(), 2);
         assert_eq!((Nanos::from_secs(2) + Nanos(1)).as_secs_ceil(), 3);
+    }
+
+    #[test]
+    fn time_never_runs_backwards_and_never_stands_still_for_long() {
+        let second = Nanos::from_secs;
+        let mut clock = Steady::default();
+        assert_eq!(clock.read(second(100)), (second(100), Step::Forward));
+        assert_eq!(clock.read(second(99)), (second(100), Step::Waited));
+        assert_eq!(clock.read(second(101)), (second(101), Step::Forward));
+        assert_eq!(clock.read(second(50)), (second(50), Step::Reset));
+        assert_eq!(clock.read(second(51)), (second(51), Step::Forward));
+        assert_eq!(clock.read(Nanos::MAX), (Nanos::MAX, Step::Forward));
     }
 }

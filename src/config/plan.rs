@@ -1,7 +1,10 @@
 //! A configuration, compiled: it can't be wrong, and it doesn't change. A reload makes another one.
 
+use crate::exchange::Exchange;
 use crate::identity::exempt::Exemption;
+use crate::identity::prefixes::Prefixes;
 use crate::policy::Mode;
+use crate::shared::mem::MemStore;
 use crate::telemetry::events;
 use crate::{detect, exchange, identity, policy};
 
@@ -33,5 +36,16 @@ impl Plan {
     /// Is the path of each request looked at?
     pub fn needs_path(&self) -> bool {
         !self.exempt.is_empty() || self.rules.needs_path()
+    }
+
+    /// Bytes of the tables that a worker allocates under this plan when it begins to serve, exactly, and of the
+    /// lists of addresses, which are all that may be large in the plan itself.
+    pub fn memory_bytes(&self) -> u64 {
+        let identity = [&self.identity.proxies, &self.identity.trusted, &self.rules.claimed];
+        let exempt = self.exempt.iter().filter_map(|exemption| exemption.source.as_ref());
+        let rules = self.rules.rules.iter().filter_map(|rule| rule.only.as_ref());
+        let lists = identity.into_iter().chain(exempt).chain(rules);
+        let lists: usize = lists.map(Prefixes::memory_bytes).sum();
+        Exchange::<MemStore>::memory_bytes(self.exchange) + lists as u64
     }
 }

@@ -158,6 +158,11 @@ impl Rules {
         }
     }
 
+    /// What the rules' buckets are known by.
+    pub fn families(&self) -> &[Family] {
+        &self.families
+    }
+
     /// Charges every rule that applies and reports those that are over their rate.
     pub fn observe(
         &mut self,
@@ -232,3 +237,6 @@ impl Hit {
         Hit { rule, wait: Nanos::from_secs(1), quota, subject: SubjectHash(0) }
     }
 }
+
+#[cfg(test)]
+mod tests;

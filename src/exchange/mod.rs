@@ -1,12 +1,271 @@
 //! How the workers of one process share consumption, so that a limit is the process's and not a worker's.
+//!
+//! There is one *ledger* per process, in shared data: a bucket per key, as one absolute time, changed only under
+//! compare-and-swap. A worker admits from a small *allowance* without any shared call, remembers what it admitted,
+//! and adds it to the ledger at its next tick, or at once when the allowance is used up. It refuses only on the
+//! ledger's word, and from memory for a short *hold* after it. So a client below its limit costs no shared call
+//! and is never refused; a client above it gets the limit, whatever the number of workers and however its
+//! connections are spread.
+//!
+//! In the order of one request and one tick:
+//! * [`admit`]: the request. Its slot is an [`account`]; what it may spend or how long it is held, [`allowance`].
+//! * [`ledger`]: the shard that it asks when that is used up; [`who`] uses a key is written beside its balance.
+//! * [`budget`]: how often requests may ask.
+//! * [`publish`]: the tick's half; [`roster`]: which workers live; [`meta`]: the seed and epoch they agree on.
+//! * [`stats`]: what all that did; [`names`] and [`bytes`]: how it is stored.
+//!
+//! Nothing in a worker is needed to get its charges back: a worker that dies loses what it had not published, at
+//! most its allowances. A worker that is new asks the ledger before it lends anything in a shard that it does not
+//! know yet, and so does every newcomer in a shard where something below full was forgotten: neither a reload nor
+//! an eviction refunds a bucket.
 
+pub mod account;
+pub mod admit;
+pub mod allowance;
+pub mod budget;
+pub mod bytes;
+pub mod ledger;
+pub mod meta;
+pub mod names;
+pub mod publish;
+pub mod roster;
+pub mod stats;
+pub mod who;
+
+pub use roster::Gauges;
+pub use stats::Stats;
+
+use crate::counters::marks::Marks;
+use crate::counters::table::{Slot, Table};
+use crate::hash::Seed;
+use crate::shared::{Store, update};
 use crate::time::Nanos;
+use account::Account;
+use allowance::Team;
+use budget::Budget;
+use bytes::MAX_VALUE;
+use ledger::Shard;
+use meta::{Agreement, Meta};
+use names::{SHARDS, ShardName};
+use publish::Joined;
+use roster::Roster;
 
-/// How much is kept, and how often workers exchange.
+/// What the operator may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Keys that one worker keeps.
+    /// Keys that one worker can follow, rounded up to whole sets in every shard (at least 4,096).
     pub slots: u32,
-    /// Time between two exchanges.
+    /// Time between two ticks.
     pub interval: Nanos,
 }
+
+/// What makes this VM unlike the others. Randomness is an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// The hash seed to propose to the process.
+    pub seed: [u8; 16],
+    /// The VM's name in the roster.
+    pub nonce: u64,
+}
+
+/// What a tick brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// Seed or epoch are other ones now: keys must be made anew, and nothing is known of any of them.
+    pub reseeded: bool,
+    /// Workers that live.
+    pub live: u32,
+    /// What the other workers hold together.
+    pub others: Gauges,
+}
+
+/// One worker's end of the exchange. See the [module](self) for how it works.
+pub struct Exchange<S> {
+    store: S,
+    settings: Settings,
+    table: Table<Account>,
+    /// Slots with something pending.
+    dirty: Marks,
+    /// Per shard: until then, a newcomer may owe something that this worker does not know.
+    doubt: Box<[Nanos]>,
+    /// Entries that a shard of the ledger may have.
+    room: usize,
+    meta: Meta,
+    roster: Roster,
+    budget: Budget,
+    stats: Stats,
+    /// The value that is being read or written, and who takes part in it: allocated once, used for every exchange.
+    blob: Vec<u8>,
+    joined: Vec<Joined>,
+}
+
+impl<S: Store> Exchange<S> {
+    /// Allocates the table, agrees on the seed and joins the roster: to be called when the VM serves its first
+    /// stream, since VMs that never serve must neither cost memory nor count as workers.
+    pub fn new(store: S, settings: Settings, own: Own, now: Nanos) -> Self {
+        let table = Table::new(SHARDS, settings.slots);
+        let mut exchange = Exchange {
+            store,
+            settings,
+            dirty: Marks::new(table.slots()),
+            joined: Vec::with_capacity(table.slots_per_range()),
+            table,
+            doubt: vec![Nanos::MAX; SHARDS as usize].into_boxed_slice(),
+            room: ledger::room(settings.slots),
+            meta: Meta { seed: own.seed, created: now, epoch: 0 },
+            roster: Roster::new(own.nonce),
+            budget: Budget::default(),
+            stats: Stats::default(),
+            blob: Vec::with_capacity(MAX_VALUE),
+        };
+        exchange.agree();
+        exchange.renew(Gauges::default(), now);
+        exchange
+    }
+
+    /// Bytes that [`Exchange::new`] allocates, exactly. In shared data the process adds at most 512 times the
+    /// entries of [`ledger::room`] and 2,096 bytes.
+    pub fn memory_bytes(settings: Settings) -> u64 {
+        let per_shard = Table::<Account>::slots_for(SHARDS, settings.slots) / SHARDS as usize;
+        Table::<Account>::memory_bytes(SHARDS, settings.slots)
+            + Marks::memory_bytes(per_shard * SHARDS as usize)
+            + (SHARDS as usize * size_of::<Nanos>() + per_shard * size_of::<Joined>() + MAX_VALUE) as u64
+    }
+
+    /// The process's hash seed and epoch, from which all keys are made. They change only where [`Tick::reseeded`]
+    /// says so, and by [`Exchange::clear`].
+    pub fn seed(&self) -> (Seed, u32) {
+        (Seed(self.meta.seed), self.meta.epoch)
+    }
+
+    /// Workers that live, as this one counts them: what a limit that can't be shared is divided by.
+    pub fn live(&self, now: Nanos) -> u32 {
+        self.roster.live(now)
+    }
+
+    /// What happened so far.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            table: self.table.stats(),
+            slots: self.table.slots() as u64,
+            others: self.roster.others(),
+            ..self.stats
+        }
+    }
+
+    /// Exchanges with the other workers: seed and epoch, the roster, then everything that is pending.
+    pub fn tick(&mut self, now: Nanos, gauges: Gauges) -> Tick {
+        let reseeded = self.agree();
+        if reseeded {
+            self.start_over();
+        }
+        self.renew(gauges, now);
+        self.publish(now);
+        self.table.sweep(self.table.slots() / SWEEP_TICKS, now);
+        // A foreign value may have been longer than any of ours.
+        self.blob.shrink_to(MAX_VALUE);
+        Tick { reseeded, live: self.roster.live(now), others: self.roster.others() }
+    }
+
+    /// Forgets every bucket of the process: the others follow at their next tick. The keys must be made anew.
+    pub fn clear(&mut self) {
+        let agreement = self.meta.next_epoch(&mut self.store, &mut self.blob);
+        self.adopt(agreement);
+        self.start_over();
+    }
+
+    /// Forgets all buckets whose keys carry one of these family tags, here and in the ledger: those of removed
+    /// rules. 512 reads, and a write for each shard that had any.
+    pub fn forget(&mut self, tags: &[u16]) {
+        self.forget_own(tags);
+        for shard in 0..SHARDS as usize {
+            let outcome = update(&mut self.store, ShardName::new(shard).as_str(), &mut self.blob, |bytes| {
+                let mut shard = Shard::open(bytes, self.room);
+                self.stats.opened(&shard);
+                shard.remove_tags(tags);
+                shard.changed()
+            });
+            self.stats.count(outcome);
+        }
+    }
+
+    /// Takes on other settings. Another size starts an empty table, which reads the balances back from the ledger.
+    pub fn reconfigure(&mut self, settings: Settings, now: Nanos) {
+        let slots = Table::<Account>::slots_for(SHARDS, settings.slots);
+        if slots != self.table.slots() {
+            self.publish(now);
+            self.table = Table::new(SHARDS, settings.slots);
+            self.dirty = Marks::new(slots);
+            self.joined = Vec::with_capacity(self.table.slots_per_range());
+            self.doubt.fill(Nanos::MAX);
+        }
+        self.room = ledger::room(settings.slots);
+        self.settings = settings;
+    }
+
+    fn team(&self, now: Nanos) -> Team {
+        let valid = self.settings.interval + Nanos(self.settings.interval.0 / 2);
+        Team { live: self.roster.live(now), place: self.roster.place(), valid }
+    }
+
+    fn agree(&mut self) -> bool {
+        let agreement = self.meta.agree(&mut self.store, &mut self.blob);
+        self.adopt(agreement)
+    }
+
+    /// Takes on seed and epoch, and says whether they are other ones.
+    fn adopt(&mut self, agreement: Agreement) -> bool {
+        self.stats.count(agreement.update);
+        self.stats.corrupt += u64::from(agreement.corrupt);
+        let before = self.seed();
+        self.meta = agreement.meta;
+        self.seed() != before
+    }
+
+    /// Forgets what is known under another seed or epoch: none of it can be found again.
+    fn start_over(&mut self) {
+        self.stats.reseeded += 1;
+        self.table.clear();
+        self.dirty.clear();
+        self.doubt.fill(Nanos::MAX);
+    }
+
+    fn renew(&mut self, gauges: Gauges, now: Nanos) {
+        let lease = self.settings.interval.times(LEASE_TICKS).max(MIN_LEASE);
+        let renewal = self.roster.renew(&mut self.store, &mut self.blob, gauges, lease, now);
+        self.stats.count(renewal.update);
+        self.stats.corrupt += u64::from(renewal.corrupt);
+        self.stats.live = self.roster.live(now);
+        if renewal.update.done {
+            self.stats.last_exchange = now;
+        }
+    }
+
+    /// A shard was read: what it holds that this worker has no slot for, it now knows the end of.
+    fn heard(&mut self, shard: usize) {
+        if let Some(doubt) = self.doubt.get_mut(shard).filter(|doubt| **doubt == Nanos::MAX) {
+            *doubt = Shard::open(&mut self.blob, self.room).latest();
+        }
+    }
+
+    fn forget_own(&mut self, tags: &[u16]) {
+        for slot in (0..self.table.slots()).map(Slot::at) {
+            if self.table.key(slot).is_some_and(|key| tags.contains(&key.tag())) {
+                self.table.remove(slot);
+                self.dirty.set(slot, false);
+            }
+        }
+    }
+}
+
+/// A lease lasts ten ticks: one that is late or missed is no death.
+const LEASE_TICKS: u64 = 10;
+
+/// And at least two seconds: a worker that is busy for one is not dead either.
+const MIN_LEASE: Nanos = Nanos::from_secs(2);
+
+/// Ticks in which the whole table is swept once: 3 µs per tick at 50,000 slots.
+const SWEEP_TICKS: usize = 32;
+
+#[cfg(test)]
+mod tests;

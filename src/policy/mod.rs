@@ -97,6 +97,13 @@ pub struct Rulings {
     pub observed: Option<Ruling>,
 }
 
+impl Rulings {
+    /// The ruling that binds, then the one that would.
+    pub fn iter(&self) -> impl Iterator<Item = &Ruling> {
+        self.enforced.iter().chain(&self.observed)
+    }
+}
+
 /// Reads the rules that matched in file order: the first match wins, among those that bind and, apart from
 /// them, among those that only observe.
 pub fn decide(settings: &Settings, hits: &[Hit]) -> Rulings {

@@ -1,0 +1,54 @@
+# Weir's tasks. `make` lists them; each is one command here or one script in scripts/.
+# The scripts fetch what is missing (wasm target, Envoy, wasm engine) into target/ or say what to install.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test wasm envoy toolchain lint bench bench-envoy fuzz test-wasm clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@sed -n 's/^#? \{0,1\}//p' Makefile
+
+#?
+#? Variables, as in `make run PORT=8000`:
+#?   UPSTREAM=host:port  where `run` sends requests            (default: a demo upstream of its own)
+#?   PORT, ADMIN_PORT    where Envoy listens on 127.0.0.1      (10000, 9901)
+#?   WORKERS             Envoy's worker threads                (2)
+#?   CONFIG              Weir's configuration                  (envoy/weir.json)
+#?   ENVOY=/path         an Envoy of yours                     (default: 1.40.0 from PyPI)
+#?   CASES               cases per property for `fuzz`         (100000)
+#?   WASM_TESTS          files of tests/ for `test-wasm` too   (none)
+#?   APT=no              never install Debian packages, not even as root
+export UPSTREAM PORT ADMIN_PORT WORKERS CONFIG ENVOY CASES WASM_TESTS APT
+
+run: toolchain wasm envoy ## Envoy with Weir on 127.0.0.1:10000, in front of UPSTREAM; Ctrl-C ends it
+	@scripts/run.py
+
+test: toolchain wasm envoy ## All tests: unit, scenarios, properties, and end to end in the real Envoy
+	@scripts/test.sh
+
+wasm: toolchain ## Build the filter: target/weir.wasm (imports and size checked)
+	@scripts/wasm.sh
+
+envoy: ## Put Envoy 1.40.0 at target/envoy/envoy (or take ENVOY=/path)
+	@scripts/envoy.sh
+
+toolchain: ## Make sure of cargo, a linker and the target wasm32-wasip1
+	@scripts/toolchain.sh
+
+lint: toolchain ## Formatting, clippy (native and wasm32) and documentation, warnings refused
+	@scripts/lint.sh
+
+bench: toolchain ## Benchmarks of the engine, native
+	@scripts/bench.sh
+
+bench-envoy: toolchain wasm envoy ## What Weir adds to a request in Envoy, beside its rivals
+	@scripts/bench.sh envoy
+
+fuzz: toolchain ## Random input for every parser, CASES per property, optimised build
+	@scripts/fuzz.sh
+
+test-wasm: toolchain ## The core's tests inside a wasm engine: 32-bit usize, as in Envoy
+	@scripts/test-wasm.sh
+
+clean: ## Remove target/, Envoy and all that was built included
+	rm -rf target

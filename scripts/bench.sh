@@ -1,0 +1,15 @@
+#!/bin/sh
+# Benchmarks: the native ones, or with `envoy` the one that measures inside Envoy (tests/bench, [[bench]] envoy).
+. "$(dirname -- "$0")/lib.sh"
+need_cargo
+need_python
+export WEIR_WASM="$root/target/weir.wasm" WEIR_ENVOY="$root/target/envoy/envoy"
+
+if [ "${1:-}" = envoy ]; then
+    benches=$(python3 scripts/cargo_targets.py bench | grep -x envoy || true)
+else
+    benches=$(python3 scripts/cargo_targets.py bench envoy)
+fi
+[ -n "$benches" ] || die "no such benchmark in this tree"
+# shellcheck disable=SC2046,SC2086  # lists of words
+exec cargo bench $(printf -- ' --bench %s' $benches)

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""`make run`: Envoy with Weir on 127.0.0.1, in front of UPSTREAM or of a demo upstream. Ctrl-C ends it.
+
+The environment: UPSTREAM, PORT, ADMIN_PORT, WORKERS, CONFIG (the Makefile says what they mean).
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import render
+from demo_upstream import Server
+
+ROOT = render.ROOT
+ENVOY = os.path.join(ROOT, "target", "envoy", "envoy")
+WASM = os.path.join(ROOT, "target", "weir.wasm")
+RUN = os.path.join(ROOT, "target", "run")
+LOG = os.path.join(RUN, "envoy.log")
+YAML = os.path.join(RUN, "envoy.yaml")
+
+START_SECONDS = 30  # a cold machine needs a second or two
+STOP_SECONDS = 5
+
+
+class Stopped(Exception):
+    """Ctrl-C, SIGTERM, or the terminal went away."""
+
+
+def setting(name, default):
+    return os.environ.get(name) or default
+
+
+def number(name, default, most):
+    text = setting(name, str(default))
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
+        raise render.Wrong(f"{name} must be a number from 1 to {most}, not {text!r}")
+    return int(text)
+
+
+def require_free(name, port):
+    """Envoy would take long to say this, and say it at length."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise render.Wrong(
+                f"port {port} on 127.0.0.1 cannot be used ({error.strerror}); choose another: make run {name}={port + 1}"
+            ) from None
+
+
+def start_demo():
+    server = Server()  # on a free port
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"127.0.0.1:{server.server_address[1]}"
+
+
+def end_with_parent():
+    """In the child: should this script be killed outright, Envoy ends too (Linux only, else nothing)."""
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    except (OSError, AttributeError):
+        pass
+
+
+def start_envoy(workers):
+    open(LOG, "w").close()  # one run, one log
+    return subprocess.Popen(
+        [
+            ENVOY,
+            *("--config-path", YAML),
+            *("--concurrency", str(workers)),
+            "--disable-hot-restart",
+            *("--log-level", "info"),
+            *("--log-path", LOG),
+            *("--file-flush-interval-msec", "200"),  # the access log, as it happens
+        ],
+        cwd=ROOT,
+        start_new_session=True,  # Ctrl-C reaches this script only, which then ends Envoy
+        preexec_fn=end_with_parent,
+    )
+
+
+def ready(admin_port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{admin_port}/ready", timeout=1) as answer:
+            return answer.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def wait_until_ready(envoy, admin_port):
+    until = time.monotonic() + START_SECONDS
+    while not ready(admin_port):
+        if envoy.poll() is not None:
+            raise render.Wrong(f"Envoy did not start, it says:\n{complaints()}")
+        if time.monotonic() > until:
+            raise render.Wrong(f"Envoy is not ready after {START_SECONDS} s, see {os.path.relpath(LOG)}")
+        time.sleep(0.05)
+
+
+def complaints():
+    """The log's errors, or its last lines if there are none."""
+    with open(LOG, encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    marked = [line for line in lines if "[error]" in line or "[critical]" in line]
+    return "\n".join("  " + line for line in (marked or lines)[-12:])
+
+
+def end(envoy):
+    if envoy.poll() is None:
+        envoy.terminate()
+        try:
+            envoy.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            envoy.kill()
+            envoy.wait()
+
+
+def first_limit(config):
+    """(rate, burst) of the first rule that limits requests, for the hints; None when there is none."""
+    try:
+        for rule in json.loads(render.read(config)).get("rules") or []:
+            limits = rule["filter"]
+            if limits.get("max_req_rate"):
+                rate = float(limits["max_req_rate"])
+                return f"{rate:g}", max(1, int(rate * float(limits.get("req_burst_multiplier") or 1)))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass  # a rate written as text, or a configuration of another shape: no hint then
+    return None
+
+
+def hints(port, admin_port, upstream, config):
+    url = f"http://127.0.0.1:{port}"
+    limit = first_limit(config)
+    print(f"\nEnvoy with Weir: {url} -> {upstream}    configuration: {os.path.relpath(config)}\n\nTry:")
+    print(f"  curl -i {url}/hello")
+    print("      the upstream's answer; the access log appears here\n")
+    if limit:
+        rate, burst = limit
+        many = burst + 10
+        print(f"  for i in $(seq {many}); do curl -s -o /dev/null -w '%{{http_code}} ' {url}/; done; echo")
+        print(f"      the burst passes ({burst} times 200), then {rate} per second: the rest is 429\n")
+        print(f"  curl -i {url}/        (right after that)")
+        print("      a 429 with Retry-After and RateLimit: when it is worth to come back\n")
+        print(f"  for i in $(seq {many}); do curl -s -o /dev/null -w '%{{http_code}} ' {url}/healthz; done; echo")
+        print(f"      {many} times 200, where /healthz is exempt\n")
+    print(f"  curl -s http://127.0.0.1:{admin_port}/stats/prometheus | grep ^weir_")
+    print("      Weir's counters, with labels\n")
+    print(f"  grep 'wasm log' {os.path.relpath(LOG)}")
+    print("      Weir's events: one JSON line per client and interval\n")
+    print("Ctrl-C ends everything.\n", flush=True)
+
+
+def stop(*_):
+    raise Stopped
+
+
+def run():
+    for path, target in [(ENVOY, "envoy"), (WASM, "wasm")]:
+        if not os.path.exists(path):
+            raise render.Wrong(f"{os.path.relpath(path)} is missing: make {target}")
+    port, admin_port = number("PORT", 10000, 65535), number("ADMIN_PORT", 9901, 65535)
+    workers = number("WORKERS", 2, 1024)
+    config = os.path.abspath(setting("CONFIG", os.path.join(ROOT, "envoy", "weir.json")))
+    if port == admin_port:
+        raise render.Wrong(f"PORT and ADMIN_PORT are both {port}")
+    require_free("PORT", port)
+    require_free("ADMIN_PORT", admin_port)
+
+    upstream = os.environ.get("UPSTREAM") or start_demo()
+    os.makedirs(RUN, exist_ok=True)
+    with open(YAML, "w", encoding="utf-8") as file:
+        file.write(render.render(port, admin_port, upstream, WASM, config))
+
+    envoy = start_envoy(workers)
+    try:
+        wait_until_ready(envoy, admin_port)
+        demo = "" if os.environ.get("UPSTREAM") else " (demo)"
+        hints(port, admin_port, upstream + demo, config)
+        envoy.wait()
+        raise render.Wrong(f"Envoy ended by itself (status {envoy.returncode}), it says:\n{complaints()}")
+    finally:
+        # From here on nothing may interrupt: what was started is ended.
+        for number_ in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number_, signal.SIG_IGN)
+        end(envoy)
+
+
+def main():
+    for number_ in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number_, stop)
+    try:
+        run()
+    except render.Wrong as error:
+        sys.exit(f"weir: {error}")
+    except Stopped:
+        print("\nweir: stopped")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+//! The pipeline: facts of one request in, a decision out. Owns all state of one worker. Each stage is a room of its
+//! own; only this file knows their order. [`reload`] changes plans under it, [`report`] tells what it decided.
+
+mod reload;
+mod report;
+
+use crate::config::plan::Plan;
+use crate::detect::rules::{Facts, Rules};
+use crate::exchange::{Exchange, Gauges, Own};
+use crate::hash::{Family, Seed};
+use crate::identity::Source;
+use crate::identity::key::Caller;
+use crate::policy::{self, Ruling, Rulings};
+use crate::request::{Request, path};
+use crate::shared::Store;
+use crate::telemetry::events::Event;
+use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, RuleSeries};
+use crate::time::{Nanos, Steady, Step};
+use core::net::IpAddr;
+use std::rc::Rc;
+
+/// All state of one worker.
+pub struct Engine<S: Store> {
+    /// Taken by the exchange when the worker begins to serve.
+    store: S,
+    own: Own,
+    clock: Steady,
+    instances: Vec<Instance>,
+    serving: Option<Serving<S>>,
+    /// Numbers, for the host to carry out.
+    pub metrics: Metrics,
+    in_flight: u32,
+    scratch: Scratch,
+}
+
+/// A configured filter: the name that its Envoy configuration gives it. A reload keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceId(usize);
+
+struct Instance {
+    name: Box<str>,
+    plan: Rc<Plan>,
+    rules: Rules,
+    series: Box<[RuleSeries]>,
+}
+
+/// What only a worker that serves has: the main thread's VM is configured and ticks, but never sees a stream.
+struct Serving<S: Store> {
+    exchange: Exchange<S>,
+    seed: Seed,
+    epoch: u32,
+    /// What was logged lately: a bucket of one per interval, so that the interval is the process's.
+    log_claims: Family,
+    /// Has this worker met a proxy's address where a client's should be?
+    met_suspect: bool,
+}
+
+/// Buffers that requests use again and again.
+#[derive(Default)]
+struct Scratch {
+    path: Vec<u8>,
+    subject: String,
+    reason: String,
+}
+
+/// What was decided about one request.
+#[derive(Debug, Default)]
+pub struct Decision {
+    /// Why it was not judged.
+    pub exempt: Option<ExemptReason>,
+    /// What matched.
+    pub rulings: Rulings,
+    /// What is to be told.
+    pub event: Option<Box<Event>>,
+    /// To be logged once: a proxy's address that was met where a client's should be.
+    pub suspect: Option<IpAddr>,
+}
+
+impl Decision {
+    /// The ruling to show: the one that binds, else the one that would.
+    pub fn ruling(&self) -> Option<&Ruling> {
+        self.rulings.iter().next()
+    }
+}
+
+/// Proof that a request was counted as begun. It is given back once, when the request ends.
+#[derive(Debug)]
+#[must_use = "a request that begins must end: hand the ticket to on_complete"]
+pub struct Ticket(());
+
+impl<S: Store + Clone> Engine<S> {
+    /// An engine that serves nobody yet. `own` is this worker's randomness.
+    pub fn new(store: S, own: Own) -> Engine<S> {
+        Engine {
+            store,
+            own,
+            clock: Steady::default(),
+            instances: Vec::new(),
+            serving: None,
+            metrics: Metrics::new(),
+            in_flight: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Judges one request. Its ticket goes to [`Engine::on_complete`] when it ends, whatever becomes of it.
+    pub fn on_request(&mut self, id: InstanceId, request: &Request, now: Nanos) -> (Decision, Ticket) {
+        let now = self.read_clock(now);
+        self.serve(id, now);
+        self.metrics.count(Metric::Requests);
+        self.in_flight = self.in_flight.saturating_add(1);
+        let mut decision = self.judge(id, request, now).unwrap_or_default();
+        if decision.ruling().is_some() {
+            decision.event = self.report(id, &decision.rulings, request, now);
+        }
+        (decision, Ticket(()))
+    }
+
+    /// identity → exempt? → detectors → policy.
+    fn judge(&mut self, id: InstanceId, request: &Request, now: Nanos) -> Option<Decision> {
+        let Instance { plan, rules, .. } = self.instances.get_mut(id.0)?;
+        let serving = self.serving.as_mut()?;
+        let mut caller = Caller::of(&plan.identity, request);
+        let path = normal_path(plan, request, &mut self.scratch.path);
+        count_missing_facts(&mut self.metrics, &caller.source, request);
+
+        if let Some(reason) = exempt(plan, &caller.source, request, path) {
+            self.metrics.count_exempt(reason);
+            return Some(Decision { exempt: Some(reason), ..Decision::default() });
+        }
+        let facts = Facts { request, path, seed: &serving.seed };
+        let (hits, tally) = rules.observe(&plan.rules, &facts, &mut caller, &mut serving.exchange, now);
+        if tally.no_subject > 0 {
+            self.metrics.count_missing(Fact::Key);
+        }
+        let rulings = policy::decide(&plan.policy, hits);
+        let suspect = serving.meet_suspect(&caller.source, now);
+        Some(Decision { rulings, suspect, ..Decision::default() })
+    }
+
+    /// A request has ended.
+    pub fn on_complete(&mut self, ticket: Ticket) {
+        let Ticket(()) = ticket;
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// Exchanges with the other workers and brings the numbers up to date. Due every `exchange_ms`.
+    pub fn on_tick(&mut self, now: Nanos) {
+        let now = self.read_clock(now);
+        let Some(serving) = &mut self.serving else { return };
+        let age = now - serving.exchange.stats().last_exchange;
+        self.metrics.set(Metric::ExchangeAge, age.as_millis());
+        let tick = serving.exchange.tick(now, Gauges { held: 0, in_flight: self.in_flight });
+        if tick.reseeded {
+            self.rebind();
+        }
+        self.measure();
+    }
+
+    /// One reading of the clock. A clock that went far back makes all times that are kept meaningless.
+    fn read_clock(&mut self, raw: Nanos) -> Nanos {
+        let (now, step) = self.clock.read(raw);
+        if step != Step::Forward {
+            self.metrics.count(Metric::ClockSteps);
+        }
+        if step == Step::Reset
+            && let Some(serving) = &mut self.serving
+        {
+            serving.exchange.clear();
+            self.rebind();
+        }
+        now
+    }
+}
+
+/// The path in normal form, where the plan looks at it.
+fn normal_path<'a>(plan: &Plan, request: &Request, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    buffer.clear();
+    let raw = request.path().filter(|_| plan.needs_path())?;
+    path::normalise(raw, buffer);
+    Some(buffer)
+}
+
+/// What is neither judged nor counted against anybody.
+fn exempt(plan: &Plan, source: &Source, request: &Request, path: Option<&[u8]>) -> Option<ExemptReason> {
+    let covers = |path| plan.exempt.iter().any(|exemption| exemption.covers(path, source.address()));
+    if matches!(source, Source::Trusted(_)) {
+        Some(ExemptReason::Trusted)
+    } else if path.is_some_and(covers) {
+        Some(ExemptReason::Path)
+    } else if request.is_preflight() {
+        Some(ExemptReason::Preflight)
+    } else {
+        None
+    }
+}
+
+fn count_missing_facts(metrics: &mut Metrics, source: &Source, request: &Request) {
+    match source {
+        Source::Unknown => metrics.count_missing(Fact::Address),
+        Source::Proxy(_) => metrics.count(Metric::IdentitySuspect),
+        Source::Trusted(_) | Source::Client(_) => {}
+    }
+    if request.path().is_none() {
+        metrics.count_missing(Fact::Path);
+    }
+    if request.authority().is_none() {
+        metrics.count_missing(Fact::Authority);
+    }
+}

@@ -1,0 +1,139 @@
+//! One request: from the allowance, by the hold, or on the ledger's word.
+//!
+//! The common case (a client below its limit) finds its slot and spends from its allowance: no shared call. A
+//! refusal needs the ledger to have said "empty" at most a hold ago. Only with the exchange budget spent, or the
+//! store out of reach, the own view decides.
+
+use super::Exchange;
+use super::account::Account;
+use super::allowance::Team;
+use super::ledger::{Entry, Shard};
+use super::names::ShardName;
+use super::who::Who;
+use crate::counters::bucket::{Meter, Quota, Verdict};
+use crate::counters::table::Slot;
+use crate::hash::Key;
+use crate::shared::{Store, update};
+use crate::time::Nanos;
+
+/// What the ledger answered to one request.
+struct Answer {
+    admitted: bool,
+    tat: Nanos,
+    who: Who,
+    recorded: bool,
+}
+
+impl<S: Store> Meter for Exchange<S> {
+    fn charge(&mut self, key: Key, quota: &Quota, now: Nanos) -> Verdict {
+        let team = self.team(now);
+        let Some(slot) = self.slot(key, quota, &team, now) else { return Verdict::Untracked };
+        let mut account = self.table.cell(slot);
+        account.adopt(quota);
+        let verdict = self.decide(key, &mut account, &team, now);
+        self.table.put(slot, account);
+        self.dirty.set(slot, account.pend > 0);
+        verdict
+    }
+}
+
+impl<S: Store> Exchange<S> {
+    fn decide(&mut self, key: Key, account: &mut Account, team: &Team, now: Nanos) -> Verdict {
+        if now < account.hold {
+            return held(account, now);
+        }
+        account.open(team, now);
+        if account.spend(now) {
+            return Verdict::Admit;
+        }
+        match self.ask(key, account, team, now) {
+            Some(true) => Verdict::Admit,
+            Some(false) => refusal(account, now),
+            None => self.alone(account, now),
+        }
+    }
+
+    /// The key's slot. A newcomer where something was forgotten that might be owed must ask the ledger first.
+    fn slot(&mut self, key: Key, quota: &Quota, team: &Team, now: Nanos) -> Option<Slot> {
+        if let Some(slot) = self.table.find(key) {
+            return Some(slot);
+        }
+        let placed = self.table.insert(key, u64::MAX, now).ok()?;
+        let range = self.table.range(key);
+        if let Some(evicted) = placed.evicted {
+            self.forgot(range, &evicted);
+        }
+        let mut account = Account::default();
+        account.adopt(quota);
+        if self.doubt.get(range).is_some_and(|until| now < *until) {
+            account.doubt(team, now);
+        }
+        self.table.put(placed.slot, account);
+        Some(placed.slot)
+    }
+
+    fn forgot(&mut self, range: usize, evicted: &Account) {
+        self.stats.pending_lost += u64::from(evicted.pend);
+        if let Some(until) = self.doubt.get_mut(range) {
+            *until = evicted.tat.max(*until);
+        }
+    }
+
+    /// Adds to the ledger what is pending and this event, and hears what is left: one read and one write. `None`
+    /// if the budget is spent or the ledger out of reach.
+    fn ask(&mut self, key: Key, account: &mut Account, team: &Team, now: Nanos) -> Option<bool> {
+        if !self.budget.take(now) {
+            return None;
+        }
+        self.stats.syncs += 1;
+        let shard = self.table.range(key);
+        let mut answer = None;
+        let outcome = update(&mut self.store, ShardName::new(shard).as_str(), &mut self.blob, |bytes| {
+            let mut shard = Shard::open(bytes, self.room);
+            self.stats.opened(&shard);
+            answer = Some(add(&mut shard, key, account, team, now));
+            shard.changed()
+        });
+        self.stats.count(outcome);
+        let answer = answer.filter(|_| outcome.done)?;
+        self.heard(shard);
+        self.stats.full += u64::from(!answer.recorded);
+        account.unrecorded = !answer.recorded;
+        account.settle(answer.tat, answer.who, team, key, now);
+        Some(answer.admitted)
+    }
+
+    /// The own view decides, and is published at the next tick.
+    fn alone(&mut self, account: &mut Account, now: Nanos) -> Verdict {
+        self.stats.unsynced += 1;
+        if account.quota().admits(account.tat, now) {
+            account.charge(now);
+            return Verdict::Admit;
+        }
+        account.charge_refused(now);
+        refusal(account, now)
+    }
+}
+
+/// Charges one event to the shard's entry of `key`, joined with what the worker knows.
+fn add(shard: &mut Shard, key: Key, account: &Account, team: &Team, now: Nanos) -> Answer {
+    let seat = shard.seat(key);
+    let entry = shard.entry(seat);
+    let before = account.joined(entry.tat, now);
+    let admitted = account.quota().admits(before, now);
+    let tat = account.quota().after(before, admitted, now);
+    let who = entry.who.touched(team.place, now);
+    let recorded = shard.put(seat, key, Entry { tat, who }, now);
+    Answer { admitted, tat, who, recorded }
+}
+
+/// Refused from memory. Where refused events are charged too, each moves the next token further away.
+fn held(account: &mut Account, now: Nanos) -> Verdict {
+    account.charge_refused(now);
+    account.hold = account.hold.max(now + account.quota().wait(account.tat, now));
+    refusal(account, now)
+}
+
+fn refusal(account: &Account, now: Nanos) -> Verdict {
+    Verdict::Refuse { wait: account.quota().wait(account.tat, now) }
+}

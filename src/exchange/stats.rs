@@ -1,0 +1,51 @@
+//! What the exchange did, as plain numbers.
+
+use super::ledger::Shard;
+use super::roster::Gauges;
+use crate::counters::table;
+use crate::shared::{ATTEMPTS, Update};
+use crate::time::Nanos;
+
+/// Counts since the VM joined, and gauges of now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Requests that asked the ledger.
+    pub syncs: u64,
+    /// Requests decided on the own view alone: the budget was spent, or the ledger could not be had.
+    pub unsynced: u64,
+    /// Writes that another worker's write forestalled.
+    pub cas_lost: u64,
+    /// Changes given up: three writes forestalled in a row, or the host refused.
+    pub given_up: u64,
+    /// Values in shared data that made no sense and were taken for empty.
+    pub corrupt: u64,
+    /// Exchanges that left a key unrecorded because its shard was full of keys that owe more.
+    pub full: u64,
+    /// Charges lost with an evicted slot before they were published.
+    pub pending_lost: u64,
+    /// Times that another seed or a new epoch was adopted: everything known was forgotten.
+    pub reseeded: u64,
+    /// The table of this worker. Its untracked newcomers got no verdict.
+    pub table: table::Stats,
+    /// Slots of that table.
+    pub slots: u64,
+    /// Workers that live, this one included, as it counts them.
+    pub live: u32,
+    /// What the other workers hold together.
+    pub others: Gauges,
+    /// When the last tick reached the store: its age is that of the exchange.
+    pub last_exchange: Nanos,
+}
+
+impl Stats {
+    /// Counts how an update of shared data ended.
+    pub(super) fn count(&mut self, update: Update) {
+        self.cas_lost += u64::from(update.conflicts.min(ATTEMPTS));
+        self.given_up += u64::from(!update.done);
+    }
+
+    /// Counts a shard that had to be emptied.
+    pub(super) fn opened(&mut self, shard: &Shard) {
+        self.corrupt += u64::from(shard.corrupt());
+    }
+}

@@ -1,0 +1,331 @@
+use super::*;
+use crate::counters::bucket::{Charge, MAX_DEBT, Meter, Quota, Verdict};
+use crate::hash::{Family, Key, SubjectHash};
+use crate::shared::mem::{Faults, MemStore};
+
+const TEN: Quota = Quota { interval: Nanos::from_millis(100), burst: 10, charge: Charge::Admitted };
+const EVERY: Quota = Quota { charge: Charge::Every, ..TEN };
+const SETTINGS: Settings = Settings { slots: 4096, interval: Nanos::from_millis(200) };
+const START: Nanos = Nanos::from_secs(1000);
+
+fn worker(store: &MemStore, nonce: u64, now: Nanos) -> Exchange<MemStore> {
+    let own = Own { seed: [nonce as u8; 16], nonce };
+    Exchange::new(store.clone(), SETTINGS, own, now)
+}
+
+/// A worker that has found out that it is alone, and the time.
+fn lone(store: &MemStore) -> (Exchange<MemStore>, Nanos) {
+    let mut worker = worker(store, 1, START);
+    let now = START + Nanos::from_secs(5);
+    worker.tick(now, Gauges::default());
+    (worker, now)
+}
+
+fn key(exchange: &Exchange<MemStore>, rule: &str, subject: u64) -> Key {
+    let (seed, epoch) = exchange.seed();
+    Family::new(&seed, epoch, "requests", rule).key(SubjectHash(subject))
+}
+
+fn tag(exchange: &Exchange<MemStore>, rule: &str) -> u16 {
+    key(exchange, rule, 0).tag()
+}
+
+fn admitted(exchange: &mut Exchange<MemStore>, key: Key, quota: &Quota, events: u32, now: Nanos) -> u32 {
+    (0..events).map(|_| u32::from(exchange.charge(key, quota, now) == Verdict::Admit)).sum()
+}
+
+#[test]
+fn a_lone_worker_admits_exactly_the_burst_and_says_when_the_next_token_is_there() {
+    let (mut worker, now) = lone(&MemStore::new());
+    let key = key(&worker, "r", 1);
+    assert_eq!(admitted(&mut worker, key, &TEN, 10, now), 10);
+    let wait = Nanos::from_millis(100);
+    assert_eq!(worker.charge(key, &TEN, now), Verdict::Refuse { wait });
+    assert_eq!(worker.charge(key, &TEN, now + wait - Nanos(1)), Verdict::Refuse { wait: Nanos(1) });
+    assert_eq!(worker.charge(key, &TEN, now + wait), Verdict::Admit);
+}
+
+#[test]
+fn a_client_below_its_limit_costs_no_shared_call_once_its_shard_is_known() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let key = key(&worker, "r", 1);
+    admitted(&mut worker, key, &TEN, 1, now);
+    let before = store.calls();
+    assert_eq!(admitted(&mut worker, key, &TEN, 9, now), 9);
+    assert_eq!(store.calls(), before);
+}
+
+#[test]
+fn two_workers_share_one_burst() {
+    let store = MemStore::new();
+    let (mut a, mut b) = (worker(&store, 1, START), worker(&store, 2, START));
+    b.tick(START, Gauges::default());
+    let key = key(&a, "r", 1);
+    assert_eq!(key, self::key(&b, "r", 1));
+    let together = admitted(&mut a, key, &TEN, 50, START) + admitted(&mut b, key, &TEN, 50, START);
+    assert!((10..=15).contains(&together), "{together}");
+}
+
+#[test]
+fn refused_events_put_the_client_in_debt_where_every_event_is_charged() {
+    let (mut worker, now) = lone(&MemStore::new());
+    let key = key(&worker, "r", 1);
+    assert_eq!(admitted(&mut worker, key, &EVERY, 30, now), 10);
+    assert_eq!(worker.charge(key, &EVERY, now), Verdict::Refuse { wait: Nanos::from_millis(2200) });
+    let quiet = now + Nanos::from_millis(2200);
+    assert_eq!(admitted(&mut worker, key, &EVERY, 1, quiet - Nanos(1)), 0);
+    assert_eq!(admitted(&mut worker, key, &EVERY, 1, quiet + TEN.interval), 1);
+}
+
+#[test]
+fn debt_reaches_the_other_workers_and_is_capped() {
+    let store = MemStore::new();
+    let (mut a, mut b) = (worker(&store, 1, START), worker(&store, 2, START));
+    let key = key(&a, "r", 1);
+    admitted(&mut a, key, &EVERY, 10_000, START);
+    a.tick(START, Gauges::default());
+    let Verdict::Refuse { wait } = b.charge(key, &EVERY, START) else { panic!("b does not know the debt") };
+    assert_eq!(wait, MAX_DEBT + TEN.interval);
+}
+
+#[test]
+fn a_reloaded_worker_knows_the_debt_at_its_first_request() {
+    let store = MemStore::new();
+    let (mut before, now) = lone(&store);
+    let key = key(&before, "r", 1);
+    assert_eq!(admitted(&mut before, key, &EVERY, 500, now), 10);
+    before.tick(now, Gauges::default());
+    drop(before);
+    let mut after = worker(&store, 9, now);
+    let later = now + Nanos::from_secs(6);
+    after.tick(later, Gauges::default());
+    assert_eq!(after.live(later), 2, "the dead worker's lease has ended, but not for five seconds");
+    let much_later = now + Nanos::from_secs(12);
+    after.tick(much_later, Gauges::default());
+    assert_eq!(after.live(much_later), 1);
+    assert_eq!(admitted(&mut after, key, &EVERY, 20, much_later), 0);
+}
+
+#[test]
+fn an_evicted_key_does_not_come_back_with_a_full_bucket() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let debtor = key(&worker, "r", 0);
+    assert_eq!(admitted(&mut worker, debtor, &EVERY, 100, now), 10);
+    worker.tick(now, Gauges::default());
+    // A flood of keys that each owe more than the debtor in time, until its slot is gone.
+    let slow = Quota { interval: Nanos::from_secs(3600), burst: 2, charge: Charge::Admitted };
+    let flood = (1..).find(|&n| {
+        let key = key(&worker, "slow", n);
+        worker.charge(key, &slow, now + Nanos(n));
+        worker.tick(now + Nanos(n), Gauges::default());
+        worker.table.find(debtor).is_none()
+    });
+    assert!(flood.is_some_and(|n| n > 1000));
+    assert_eq!(admitted(&mut worker, debtor, &EVERY, 20, now + Nanos::from_secs(1)), 0);
+}
+
+#[test]
+fn an_evicted_slot_takes_its_pending_charges_along_and_they_are_counted() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let slow = Quota { interval: Nanos::from_secs(3600), burst: 10, charge: Charge::Admitted };
+    for n in 0..30_000 {
+        let key = key(&worker, "slow", n);
+        worker.charge(key, &slow, now);
+        assert!(worker.table.stats().used as usize <= worker.table.slots());
+    }
+    let stats = worker.stats();
+    assert!(stats.pending_lost > 0 && stats.pending_lost <= stats.table.evictions, "{stats:?}");
+    worker.tick(now, Gauges::default());
+    assert!(worker.dirty.next(0).is_none(), "everything that is left could be published");
+}
+
+#[test]
+fn debt_that_only_this_worker_knows_is_never_evicted() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let debtor = key(&worker, "r", 0);
+    admitted(&mut worker, debtor, &EVERY, 100, now);
+    for n in 1..20_000 {
+        let key = key(&worker, "r", n);
+        worker.charge(key, &TEN, now);
+    }
+    assert!(worker.table.find(debtor).is_some());
+    assert_eq!(admitted(&mut worker, debtor, &EVERY, 1, now + Nanos::from_secs(1)), 0);
+}
+
+#[test]
+fn a_removed_rule_is_forgotten_and_its_neighbours_are_not() {
+    let store = MemStore::new();
+    let (mut a, mut b) = (worker(&store, 1, START), worker(&store, 2, START));
+    let (gone, kept) = (key(&a, "gone", 1), key(&a, "kept", 1));
+    for key in [gone, kept] {
+        admitted(&mut a, key, &EVERY, 100, START);
+    }
+    a.tick(START, Gauges::default());
+    let removed = tag(&a, "gone");
+    a.forget(&[removed]);
+    assert_eq!(admitted(&mut b, kept, &EVERY, 1, START), 0);
+    assert_eq!(admitted(&mut b, gone, &EVERY, 1, START), 1);
+    assert_eq!(admitted(&mut a, kept, &EVERY, 1, START), 0);
+    assert_eq!(admitted(&mut a, gone, &EVERY, 1, START), 1);
+}
+
+#[test]
+fn clear_forgets_everything_on_every_worker() {
+    let store = MemStore::new();
+    let (mut a, mut b) = (worker(&store, 1, START), worker(&store, 2, START));
+    let old = key(&a, "r", 1);
+    admitted(&mut a, old, &EVERY, 100, START);
+    admitted(&mut b, old, &EVERY, 100, START);
+    a.clear();
+    let new = key(&a, "r", 1);
+    assert_ne!(old, new);
+    assert_eq!(admitted(&mut a, new, &EVERY, 1, START), 1);
+    let tick = b.tick(START, Gauges::default());
+    assert!(tick.reseeded);
+    assert_eq!(b.seed(), a.seed());
+    assert_eq!(admitted(&mut b, new, &EVERY, 1, START), 1);
+    assert!(!b.tick(START, Gauges::default()).reseeded);
+}
+
+#[test]
+fn a_lost_seed_comes_back_from_any_worker() {
+    let store = MemStore::new();
+    let (mut a, b) = (worker(&store, 1, START), worker(&store, 2, START + Nanos(1)));
+    assert_eq!(a.seed(), b.seed());
+    store.wipe(names::META);
+    let mut stranger = worker(&store, 3, START + Nanos(2));
+    assert_ne!(stranger.seed(), a.seed());
+    assert!(!a.tick(START + Nanos(3), Gauges::default()).reseeded);
+    assert!(stranger.tick(START + Nanos(4), Gauges::default()).reseeded);
+    assert_eq!(stranger.seed(), a.seed());
+    assert_eq!(stranger.stats().reseeded, 1);
+}
+
+#[test]
+fn a_ledger_that_lost_its_values_is_healed_by_the_workers() {
+    let store = MemStore::new();
+    let (mut a, mut b) = (worker(&store, 1, START), worker(&store, 2, START));
+    let key = key(&a, "r", 1);
+    admitted(&mut a, key, &EVERY, 50, START);
+    admitted(&mut b, key, &EVERY, 50, START);
+    let shard = ShardName::new((key.0 >> 55) as usize);
+    store.wipe(shard.as_str());
+    a.tick(START, Gauges::default());
+    b.tick(START, Gauges::default());
+    let mut c = worker(&store, 3, START);
+    let Verdict::Refuse { wait } = c.charge(key, &EVERY, START) else { panic!("the debt is lost") };
+    assert!(wait >= Nanos::from_secs(4), "{wait:?}");
+}
+
+#[test]
+fn foreign_and_truncated_values_are_counted_and_replaced() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let key = key(&worker, "r", 1);
+    let shard = ShardName::new((key.0 >> 55) as usize);
+    for foreign in [&b"x"[..], &[0xff; 25], &vec![0; 1 << 20]] {
+        store.overwrite(shard.as_str(), foreign);
+        let before = worker.stats().corrupt;
+        worker.doubt.fill(Nanos::MAX);
+        worker.table.clear();
+        worker.charge(key, &TEN, now);
+        assert_eq!(worker.stats().corrupt, before + 1);
+        assert_eq!(store.peek(shard.as_str()).unwrap().len() % ledger::ENTRY_BYTES, 0);
+    }
+    worker.tick(now, Gauges::default());
+    assert_eq!(worker.blob.capacity(), bytes::MAX_VALUE, "the buffer is as it was");
+}
+
+#[test]
+fn a_balance_from_the_far_future_is_clamped_to_the_deepest_debt() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let key = key(&worker, "r", 1);
+    let mut blob = Vec::new();
+    let mut shard = Shard::open(&mut blob, 128);
+    let seat = shard.seat(key);
+    shard.put(seat, key, ledger::Entry { tat: Nanos::MAX, who: who::Who(u64::MAX) }, now);
+    store.overwrite(ShardName::new((key.0 >> 55) as usize).as_str(), &blob);
+    assert_eq!(worker.charge(key, &TEN, now), Verdict::Refuse { wait: MAX_DEBT + TEN.interval });
+    let repaid = now + MAX_DEBT + TEN.interval;
+    assert_eq!(worker.charge(key, &TEN, repaid), Verdict::Admit);
+}
+
+#[test]
+fn without_the_store_each_worker_keeps_the_limit_by_itself() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let key = key(&worker, "r", 1);
+    store.inject(Faults { refuse_writes: 1_000_000, ..Faults::NONE });
+    assert_eq!(admitted(&mut worker, key, &TEN, 50, now), 10);
+    assert!(worker.stats().unsynced >= 40 && worker.stats().given_up >= 40);
+    store.inject(Faults::NONE);
+    worker.tick(now, Gauges::default());
+    let mut other = self::worker(&store, 2, now);
+    assert_eq!(admitted(&mut other, key, &TEN, 1, now), 0, "what was pending is published later");
+}
+
+#[test]
+fn with_the_budget_spent_the_own_view_decides() {
+    let store = MemStore::new();
+    let (mut worker, now) = (worker(&store, 1, START), START);
+    let one = Quota { burst: 1, ..TEN };
+    for n in 0..2_500 {
+        let key = key(&worker, "r", n);
+        assert_eq!(admitted(&mut worker, key, &one, 2, now), 1);
+    }
+    assert_eq!(worker.stats().syncs, 2_000);
+    assert!(worker.stats().unsynced >= 500);
+}
+
+#[test]
+fn a_changed_limit_counts_at_once_and_keeps_the_balance() {
+    let (mut worker, now) = lone(&MemStore::new());
+    let key = key(&worker, "r", 1);
+    assert_eq!(admitted(&mut worker, key, &TEN, 20, now), 10);
+    // Ten tokens of 100 ms owed: of a second's worth at 100 per second, none is left; of two seconds' worth, half.
+    let faster = Quota { interval: Nanos::from_millis(10), burst: 200, charge: Charge::Admitted };
+    assert_eq!(admitted(&mut worker, key, &faster, 200, now), 100);
+}
+
+#[test]
+fn another_size_starts_an_empty_table_and_forgets_no_balance() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    let key = key(&worker, "r", 1);
+    assert_eq!(admitted(&mut worker, key, &TEN, 10, now), 10);
+    worker.reconfigure(Settings { slots: 100_000, ..SETTINGS }, now);
+    assert_eq!(worker.stats().slots, 512 * 200);
+    assert_eq!(admitted(&mut worker, key, &TEN, 10, now), 0);
+    worker.reconfigure(Settings { slots: 100_000, interval: Nanos::from_secs(1) }, now);
+    assert_eq!(worker.stats().table.used, 1, "another interval keeps the table");
+}
+
+#[test]
+fn memory_is_what_was_announced() {
+    let settings = Settings { slots: 50_000, ..SETTINGS };
+    let worker = Exchange::new(MemStore::new(), settings, Own { seed: [0; 16], nonce: 0 }, START);
+    let held = Table::<Account>::memory_bytes(SHARDS, 50_000)
+        + Marks::memory_bytes(worker.table.slots())
+        + size_of_val(&*worker.doubt) as u64
+        + worker.blob.capacity() as u64
+        + (worker.joined.capacity() * size_of::<Joined>()) as u64;
+    assert_eq!(Exchange::<MemStore>::memory_bytes(settings), held);
+}
+
+#[test]
+fn the_set_of_shared_keys_is_fixed() {
+    let store = MemStore::new();
+    let mut worker = worker(&store, 1, START);
+    for n in 0..20_000 {
+        let key = key(&worker, "r", n);
+        worker.charge(key, &TEN, START);
+    }
+    worker.tick(START, Gauges::default());
+    assert!(store.keys().len() <= 512 + 2);
+    assert!(store.keys().iter().all(|key| key.len() < 16 && key.starts_with("weir/1/")));
+}

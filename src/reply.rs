@@ -1,0 +1,157 @@
+//! A decision as an answer: status, headers, body. Pure; the host sends it.
+//!
+//! `Retry-After`, `RateLimit` and `RateLimit-Policy` come from the bucket that refused and agree: the time in
+//! `RateLimit` is `Retry-After`, and at that moment the bucket has a token (draft-ietf-httpapi-ratelimit-headers-10).
+
+use crate::counters::bucket::Quota;
+use crate::policy::{Action, Ruling};
+use crate::request::Request;
+use crate::request::headers::Pairs;
+use crate::time::Nanos;
+use core::fmt::Write as _;
+use std::io::Write as _;
+
+/// An answer in place of the upstream's. Keeps its buffers between uses.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// HTTP status.
+    pub status: u16,
+    /// gRPC status, for gRPC callers; they read [`Reply::body`] as its message.
+    pub grpc_status: Option<u8>,
+    /// Response headers.
+    pub headers: Pairs,
+    /// Body.
+    pub body: String,
+    /// What Envoy's access log shows as response code details.
+    pub details: &'static str,
+}
+
+/// gRPC `RESOURCE_EXHAUSTED` and `PERMISSION_DENIED`.
+const GRPC_EXHAUSTED: u8 = 8;
+const GRPC_DENIED: u8 = 7;
+
+impl Reply {
+    /// Answers a request that a ruling refuses. `false`: the ruling lets it pass.
+    pub fn write(&mut self, ruling: &Ruling, request: &Request) -> bool {
+        self.headers.clear();
+        self.body.clear();
+        match ruling.response.actions.answer {
+            Action::Log => return false,
+            Action::Throttle => self.throttle(&ruling.hit.quota, ruling.hit.wait, request),
+            Action::Deny => self.deny(request),
+        }
+        self.headers.push("cache-control", b"no-store");
+        self.allow_origin(request);
+        true
+    }
+
+    fn throttle(&mut self, quota: &Quota, wait: Nanos, request: &Request) {
+        self.details = "weir_throttle";
+        let seconds = wait.as_secs_ceil().max(1);
+        let window = quota.interval.times(quota.burst.into()).as_secs_ceil().max(1);
+        let mut number = |name: &str, value: core::fmt::Arguments| {
+            self.headers.push_with(name, |out| {
+                let _ = out.write_fmt(value);
+            });
+        };
+        number("retry-after", format_args!("{seconds}"));
+        number("ratelimit-policy", format_args!("\"default\";q={};w={window}", quota.burst));
+        number("ratelimit", format_args!("\"default\";r=0;t={seconds}"));
+        if request.is_grpc() {
+            number("grpc-retry-pushback-ms", format_args!("{}", wait.0.div_ceil(1_000_000).max(1)));
+            return self.grpc(GRPC_EXHAUSTED, format_args!("too many requests, retry in {seconds} s"));
+        }
+        self.status = 429;
+        self.grpc_status = None;
+        let plural = if seconds == 1 { "" } else { "s" };
+        self.body(
+            request,
+            "Too Many Requests",
+            format_args!("Too many requests. Try again in {seconds} second{plural}."),
+        );
+    }
+
+    fn deny(&mut self, request: &Request) {
+        self.details = "weir_deny";
+        if request.is_grpc() {
+            return self.grpc(GRPC_DENIED, format_args!("this request was refused"));
+        }
+        self.status = 403;
+        self.grpc_status = None;
+        self.body(request, "Forbidden", format_args!("This request was refused."));
+    }
+
+    /// A gRPC status travels in an HTTP 200; Envoy makes the trailers.
+    fn grpc(&mut self, status: u8, message: core::fmt::Arguments) {
+        self.status = 200;
+        self.grpc_status = Some(status);
+        let _ = self.body.write_fmt(message);
+    }
+
+    /// Problem details (RFC 9457) for those who ask for JSON, else a sentence.
+    fn body(&mut self, request: &Request, title: &str, detail: core::fmt::Arguments) {
+        let status = self.status;
+        if wants_json(request.headers.get("accept").unwrap_or_default()) {
+            self.headers.push("content-type", b"application/problem+json");
+            let _ = writeln!(
+                self.body,
+                r#"{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}"}}"#
+            );
+        } else {
+            self.headers.push("content-type", b"text/plain; charset=utf-8");
+            let _ = writeln!(self.body, "{detail}");
+        }
+    }
+
+    /// Lets a script of another origin read why it was refused; without this a browser tells it "failed to fetch".
+    /// The answer holds nothing that is the user's, so every origin may read it.
+    fn allow_origin(&mut self, request: &Request) {
+        let Some(origin) = request.headers.get("origin").filter(|origin| is_plain(origin)) else { return };
+        self.headers.push("access-control-allow-origin", origin);
+        self.headers.push("access-control-allow-credentials", b"true");
+        self.headers.push("access-control-expose-headers", b"retry-after, ratelimit, ratelimit-policy");
+        self.headers.push("vary", b"origin");
+    }
+}
+
+/// An origin is short printable ASCII (RFC 6454 §7); anything else is not given back.
+fn is_plain(origin: &[u8]) -> bool {
+    !origin.is_empty() && origin.len() <= 512 && origin.iter().all(u8::is_ascii_graphic)
+}
+
+/// Does `Accept` prefer JSON to text? Ties go to text, which is what a person at a terminal sees.
+fn wants_json(accept: &[u8]) -> bool {
+    let weight = |types: &[&str]| types.iter().map(|t| accept_weight(accept, t)).max().unwrap_or(0);
+    weight(&["application/problem+json", "application/json"]) > weight(&["text/plain", "text/html"])
+}
+
+/// How much `Accept` wants a media type, in thousandths; the most specific range decides (RFC 9110 §12.5.1).
+fn accept_weight(accept: &[u8], media_type: &str) -> u16 {
+    let whole_family = |range: &str| {
+        range.strip_suffix("/*").is_some_and(|family| media_type.split('/').next() == Some(family))
+    };
+    let mut best = (0u8, 0u16);
+    for range in accept.split(|&b| b == b',').filter_map(|range| core::str::from_utf8(range).ok()) {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let specificity = match &*name {
+            name if name == media_type => 3,
+            "*/*" => 1,
+            name if whole_family(name) => 2,
+            _ => continue,
+        };
+        let quality =
+            parts.find_map(|p| p.strip_prefix("q=").or(p.strip_prefix("Q="))).map_or(1000, thousandths);
+        if specificity > best.0 {
+            best = (specificity, quality);
+        }
+    }
+    best.1
+}
+
+fn thousandths(quality: &str) -> u16 {
+    quality.parse::<f32>().map_or(0, |q| (q.clamp(0.0, 1.0) * 1000.0) as u16)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! Stories on fake time: a process of some workers, clients that call, and a clock that the story moves.
+#![allow(dead_code)] // each test file uses its part
+
+use weir::config;
+use weir::config::plan::Plan;
+use weir::engine::{Decision, Engine, InstanceId};
+use weir::exchange::Own;
+use weir::policy::Action;
+use weir::request::Request;
+use weir::request::headers::{Headers, Pairs};
+use weir::shared::mem::MemStore;
+use weir::telemetry::metrics::Kind;
+use weir::time::Nanos;
+
+pub fn plan(json: &str) -> Plan {
+    config::parse(json.as_bytes()).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// Milliseconds between two ticks of a worker, `workers.exchange_ms`'s default.
+const TICK_MS: u64 = 200;
+
+/// One Envoy process.
+pub struct Process {
+    store: MemStore,
+    workers: Vec<Worker>,
+    pub now: Nanos,
+    metrics: Vec<(String, i64)>,
+}
+
+struct Worker {
+    engine: Engine<MemStore>,
+    instance: InstanceId,
+    next_tick: Nanos,
+}
+
+/// What a client got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Got {
+    Pass,
+    Refused(Action),
+}
+
+/// One request of a story.
+#[derive(Clone)]
+pub struct Call<'a> {
+    pub from: &'a str,
+    pub method: &'a str,
+    pub path: &'a str,
+    pub headers: Vec<(&'a str, &'a [u8])>,
+}
+
+/// A plain `GET /` from an address.
+pub fn get(from: &str) -> Call<'_> {
+    Call { from, method: "GET", path: "/", headers: Vec::new() }
+}
+
+impl<'a> Call<'a> {
+    pub fn path(self, path: &'a str) -> Self {
+        Call { path, ..self }
+    }
+
+    pub fn header(mut self, name: &'a str, value: &'a str) -> Self {
+        self.headers.push((name, value.as_bytes()));
+        self
+    }
+
+    pub fn method(self, method: &'a str) -> Self {
+        Call { method, ..self }
+    }
+}
+
+impl Process {
+    pub fn new(workers: usize, json: &str) -> Process {
+        let mut process = Process {
+            store: MemStore::default(),
+            workers: Vec::new(),
+            now: Nanos::from_secs(1000),
+            metrics: Vec::new(),
+        };
+        for index in 0..workers {
+            process.workers.push(Process::worker(&process.store, index as u64, json, process.now));
+        }
+        process
+    }
+
+    fn worker(store: &MemStore, index: u64, json: &str, now: Nanos) -> Worker {
+        let own = Own { seed: [index as u8 + 1; 16], nonce: index + 1 };
+        let mut engine = Engine::new(store.clone(), own);
+        let instance = engine.configure("weir", plan(json), now);
+        // Workers don't tick in step.
+        Worker { engine, instance, next_tick: now + Nanos::from_millis(TICK_MS + index * 37 % TICK_MS) }
+    }
+
+    /// Replaces one worker by a new VM with empty memory, as after a trap.
+    pub fn restart_worker(&mut self, index: usize, json: &str) {
+        self.workers[index] = Process::worker(&self.store, 100 + index as u64, json, self.now);
+    }
+
+    /// Lets time pass, with all the ticks that fall into it.
+    pub fn wait(&mut self, span: Nanos) {
+        let end = self.now + span;
+        while let Some(worker) =
+            self.workers.iter_mut().filter(|w| w.next_tick <= end).min_by_key(|w| w.next_tick)
+        {
+            let due = worker.next_tick;
+            worker.engine.on_tick(due);
+            worker.next_tick = due + Nanos::from_millis(TICK_MS);
+        }
+        self.now = end;
+    }
+
+    pub fn wait_ms(&mut self, ms: u64) {
+        self.wait(Nanos::from_millis(ms));
+    }
+
+    /// Sets every worker's clock, back or forth.
+    pub fn step_clock(&mut self, to: Nanos) {
+        self.now = to;
+        for worker in &mut self.workers {
+            worker.next_tick = to;
+        }
+    }
+
+    /// One request on one worker, from begin to end.
+    pub fn call_on(&mut self, worker: usize, call: &Call) -> Got {
+        match self.decide_on(worker, call).rulings.enforced {
+            Some(ruling) if ruling.response.actions.answer > Action::Log => {
+                Got::Refused(ruling.response.actions.answer)
+            }
+            _ => Got::Pass,
+        }
+    }
+
+    pub fn decide_on(&mut self, worker: usize, call: &Call) -> Decision {
+        let mut pairs = Pairs::default();
+        pairs.push(":method", call.method.as_bytes());
+        pairs.push(":authority", b"shop.example");
+        pairs.push(":path", call.path.as_bytes());
+        call.headers.iter().for_each(|(name, value)| pairs.push(name, value));
+        let source = format!(
+            "{}:4711",
+            if call.from.contains(':') { format!("[{}]", call.from) } else { call.from.into() }
+        );
+        let request =
+            Request { source: Some(source.as_bytes()), route: None, headers: Headers::parse(pairs.encode()) };
+        self.decide_raw(worker, &request)
+    }
+
+    pub fn decide_raw(&mut self, worker: usize, request: &Request) -> Decision {
+        let now = self.now;
+        let Worker { engine, instance, .. } = &mut self.workers[worker];
+        let (decision, ticket) = engine.on_request(*instance, request, now);
+        engine.on_complete(ticket);
+        decision
+    }
+
+    /// One request, on the workers in turn.
+    pub fn call(&mut self, call: &Call) -> Got {
+        let worker = (self.now.0 / 1_000_003 % self.workers.len() as u64) as usize;
+        self.call_on(worker, call)
+    }
+
+    /// How many of `n` requests at once pass, spread over the workers.
+    pub fn passes(&mut self, n: usize, call: &Call) -> usize {
+        let workers = self.workers.len();
+        (0..n).filter(|i| self.call_on(i % workers, call) == Got::Pass).count()
+    }
+
+    /// How many pass of a steady stream of `per_second` for `seconds`, spread over the workers.
+    pub fn stream(&mut self, per_second: u64, seconds: u64, call: &Call) -> usize {
+        let workers = self.workers.len();
+        let gap = Nanos(1_000_000_000 / per_second);
+        (0..(per_second * seconds) as usize)
+            .filter(|i| {
+                self.wait(gap);
+                self.call_on(i % workers, call) == Got::Pass
+            })
+            .count()
+    }
+
+    /// A reload, as each worker meets it.
+    pub fn configure(&mut self, json: &str) {
+        for worker in &mut self.workers {
+            worker.instance = worker.engine.configure("weir", plan(json), self.now);
+        }
+    }
+
+    /// The sum of a series over all workers.
+    pub fn metric(&mut self, name: &str) -> i64 {
+        for worker in &mut self.workers {
+            worker.engine.on_tick(self.now);
+            worker.engine.metrics.flush(|_, name, _: Kind, difference| {
+                match self.metrics.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, value)) => *value += difference,
+                    None => self.metrics.push((name.to_owned(), difference)),
+                }
+                true
+            });
+        }
+        self.metrics.iter().find(|(known, _)| known == name).map_or(0, |&(_, value)| value)
+    }
+}
