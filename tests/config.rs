@@ -200,7 +200,7 @@ fn every_word_of_the_table_is_known() {
 fn sound() -> impl Strategy<Value = Value> {
     let rule = (1u32..=1_000_000, 1u32..=1_000, any::<bool>(), 0usize..5);
     let rules = proptest::collection::vec(rule, 0..6);
-    (1u8..=32, 1u8..=128, 1_024u32..=1_000_000, 10u32..=10_000, rules).prop_map(|(v4, v6, slots, ms, rules)| {
+    (1u8..=32, 1u8..=128, 1_024u32..=schema::SLOTS.max as u32, 10u32..=10_000, rules).prop_map(|(v4, v6, slots, ms, rules)| {
         let key = |i: usize| ["client", "consumer", "route", "header:X", "cookie:c"][i];
         let rules = rules.iter().enumerate().map(|(i, &(rate, multiplier, enabled, k))| {
             json!({"name": format!("r{i}"), "enabled": enabled, "action": ["throttle"],

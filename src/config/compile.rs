@@ -137,6 +137,17 @@ mod tests {
     }
 
     #[test]
+    fn the_most_slots_fit_a_workers_budget_at_the_bytes_that_the_reference_says() {
+        let memory = |slots: f64| {
+            parse(format!(r#"{{"tables": {{"slots": {slots}}}}}"#).as_bytes()).unwrap().memory_bytes()
+        };
+        let (most, usual) = (schema::SLOTS.max, schema::SLOTS.default);
+        assert!(memory(most) <= 40 << 20, "{}", memory(most));
+        let each = (memory(most) - memory(usual)) as f64 / (most - usual);
+        assert!((55.5..57.5).contains(&each), "{each}");
+    }
+
+    #[test]
     fn a_list_without_end_is_refused() {
         let rules = r#"{"name": "a"},"#.repeat(257);
         let errors = errors(&format!(r#"{{"rules": [{}]}}"#, rules.trim_end_matches(',')));

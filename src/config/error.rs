@@ -120,12 +120,25 @@ impl Display for Shown {
     }
 }
 
+/// A number as a person writes it, where 1e300 would have three hundred zeros.
+struct Plain(f64);
+
+impl Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.0 {
+            0.0 => f.write_str("0"),
+            number if (1e-6..1e15).contains(&number.abs()) => write!(f, "{number}"),
+            number => write!(f, "{number:e}"),
+        }
+    }
+}
+
 /// What can be wrong. Each is something that the operator can mend.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // a variant is documented by its sentence in `Display`, its fields are the sentence's data
 pub enum Cause {
     // the text
-    TooLong { bytes: usize },
+    TooLong,
     NotUtf8 { line: usize },
     Syntax { line: usize, column: usize, reason: Box<str> },
     // the shape
@@ -178,8 +191,8 @@ pub enum HostFault {
 impl Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Cause::TooLong { bytes } => {
-                write!(f, "has {bytes} bytes; at most {} are read, so shorten its lists", super::MAX_BYTES)
+            Cause::TooLong => {
+                write!(f, "has more than {} bytes; merge the networks of its lists", super::MAX_BYTES)
             }
             Cause::NotUtf8 { line } => write!(f, "line {line} is not UTF-8; save the text as UTF-8"),
             Cause::Syntax { line, column, reason } => {
@@ -188,6 +201,7 @@ impl Display for Cause {
             Cause::WrongKind { found, expected } => write!(f, "is {found}; write {expected}"),
             Cause::Twice => f.write_str("stands here twice; keep one"),
             Cause::Unknown { nearest: Some(name), .. } => write!(f, "is unknown; did you mean {name}?"),
+            Cause::Unknown { nearest: None, known } if known.is_empty() => f.write_str("is unknown; remove it"),
             Cause::Unknown { nearest: None, known } => {
                 write!(f, "is unknown; remove it, or use one of {}", known.join(", "))
             }
@@ -205,9 +219,9 @@ impl Display for Cause {
             Cause::Repeated { found } => write!(f, "{found} is in the list already; remove one"),
             Cause::OutOfRange { found, min, max, unit } => {
                 let space = if unit.is_empty() { "" } else { " " };
-                write!(f, "is {found}; write a number from {min} to {max}{space}{unit}")
+                write!(f, "is {}; write a number from {min} to {max}{space}{unit}", Plain(*found))
             }
-            Cause::NotWhole { found } => write!(f, "is {found}; write a whole number"),
+            Cause::NotWhole { found } => write!(f, "is {}; write a whole number", Plain(*found)),
             Cause::RateSyntax { found } => {
                 write!(f, "{found} is no rate; write a number per second, or a string like \"6/m\" with s, m, h or d")
             }
@@ -216,7 +230,7 @@ impl Display for Cause {
             ),
             Cause::RateOutOfRange => f.write_str("is out of range; write a rate from \"1/d\" to \"1000000/s\""),
             Cause::BurstTooLarge { found, most } => {
-                write!(f, "makes a burst of {found:.0}; lower it so that rate × multiplier is at most {most}")
+                write!(f, "makes a burst of {}; lower it so that rate × multiplier is at most {most}", Plain(*found))
             }
             Cause::NoRate => f.write_str("counts nothing; set max_req_rate"),
             Cause::UnknownWord { found, nearest: Some(word), .. } => {

@@ -79,10 +79,9 @@ pub const IPV4_PREFIX: Range = Range { min: 1.0, max: 32.0, default: 32.0, unit:
 pub const IPV6_PREFIX: Range = Range { min: 1.0, max: 128.0, default: 64.0, unit: "bits" };
 /// Seconds' worth of the rate. The upper end lets a rate of one per day have a burst of 11.
 pub const MULTIPLIER: Range = Range { min: 0.001, max: 1_000_000.0, default: 1.0, unit: "seconds' worth" };
-/// At least two slots for each of the 512 shards that workers exchange; at most what a worker's budget of 48 MiB
-/// holds at 40 bytes a slot with room for the module and its buffers.
-pub const SLOTS: Range =
-    Range { min: 1_024.0, max: 1_000_000.0, default: 50_000.0, unit: "slots of 40 bytes" };
+/// At least two slots for each of the 512 shards that workers exchange; at most 40 MiB at some 56 bytes each, marks
+/// included, which leaves 8 MiB of a worker's budget of 48 to the module and its buffers.
+pub const SLOTS: Range = Range { min: 1_024.0, max: 700_000.0, default: 50_000.0, unit: "slots" };
 /// Faster than 10 ms is all exchange and no work; slower than 10 s lets workers drift apart.
 pub const EXCHANGE_MS: Range = Range { min: 10.0, max: 10_000.0, default: 200.0, unit: "ms" };
 /// Between two events about one client.
@@ -262,7 +261,7 @@ pub static FIELDS: &[Field] = &[
         path: "tables.slots",
         form: Form::Count(SLOTS),
         meaning: "Buckets that one worker keeps at once, one per key and rule.",
-        raising: "More callers are tracked at once; memory grows by 40 bytes each.",
+        raising: "More callers are tracked at once; memory grows by some 56 bytes each.",
     },
     Field {
         path: "workers.exchange_ms",
