@@ -1,4 +1,11 @@
 //! Stories of clients and limits, on fake time, against the engine that the module runs.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)] // a test fails by panicking
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! Stories on fake time: a process of some workers, clients that call, and a clock that the story moves.
 #![allow(dead_code)] // each test file uses its part
+#![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used)] // a test fails by panicking
 
 use weir::config;
 use weir::config::plan::Plan;
