@@ -129,11 +129,11 @@ impl<S: Store + Clone> Engine<S> {
             return Some(Decision { exempt: Some(reason), ..Decision::default() });
         }
         let facts = Facts { request, path, seed: &serving.seed };
-        let (hits, tally) = rules.observe(&plan.rules, &facts, &mut caller, &mut serving.exchange, now);
-        if tally.no_subject > 0 {
+        let found = rules.observe(&plan.rules, &facts, &mut caller, &mut serving.exchange, now);
+        if found.no_subject {
             self.metrics.count_missing(Fact::Key);
         }
-        let rulings = policy::decide(&plan.policy, hits);
+        let rulings = policy::decide(&plan.policy, found.hits);
         let suspect = serving.meet_suspect(&caller.source, now);
         Some(Decision { rulings, suspect, ..Decision::default() })
     }

@@ -110,6 +110,15 @@ pub struct Hit {
     pub subject: SubjectHash,
 }
 
+/// What the rules have to say about one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The rules that matched, in file order.
+    pub hits: &'a [Hit],
+    /// A rule applied but could not name its subject: it gave no verdict.
+    pub no_subject: bool,
+}
+
 /// The state of this detector for one configuration: the rules' names as key families under the process's seed.
 #[derive(Debug, Default)]
 pub struct Rules {
@@ -133,15 +142,6 @@ pub struct Facts<'a> {
     pub path: Option<&'a [u8]>,
     /// The process's seed.
     pub seed: &'a Seed,
-}
-
-/// What became of the rules at one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Rules that applied but could not name their subject.
-    pub no_subject: u32,
-    /// Rules whose bucket found no place.
-    pub untracked: u32,
 }
 
 impl Rules {
@@ -171,10 +171,10 @@ impl Rules {
         caller: &mut Caller,
         meter: &mut impl Meter,
         now: Nanos,
-    ) -> (&[Hit], Tally) {
+    ) -> Found<'_> {
         self.hits.clear();
         self.subjects.fill(Memo::NotAsked);
-        let mut tally = Tally::default();
+        let mut no_subject = false;
         let address = caller.source.address();
         let claimed = address.is_some_and(|address| settings.claimed.contains(address));
         for (index, (rule, family)) in settings.rules.iter().zip(&self.families).enumerate() {
@@ -187,16 +187,15 @@ impl Rules {
                 continue;
             }
             let Some(subject) = subject(&mut self.subjects, settings, rule.key, caller, facts.seed) else {
-                tally.no_subject += 1;
+                no_subject = true;
                 continue;
             };
             match meter.charge(family.key(subject), &quota, now) {
-                Verdict::Admit => {}
                 Verdict::Refuse { wait } => self.hits.push(Hit { rule: index as u16, wait, quota, subject }),
-                Verdict::Untracked => tally.untracked += 1,
+                Verdict::Admit | Verdict::Untracked => {}
             }
         }
-        (&self.hits, tally)
+        Found { hits: &self.hits, no_subject }
     }
 }
 

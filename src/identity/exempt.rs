@@ -33,10 +33,17 @@ impl PathPattern {
 
 impl Exemption {
     /// Is a request for `path` (in normal form) from `address` exempt? An address that is not known is in no list.
+    /// A path that some servers read as another one is never exempt: `/static/..%2Fsearch` may be `/search`.
     pub fn covers(&self, path: &[u8], address: Option<IpAddr>) -> bool {
         self.path.fits(path)
+            && !is_ambiguous(path)
             && self.source.as_ref().is_none_or(|list| address.is_some_and(|address| list.contains(address)))
     }
+}
+
+/// Does a path in normal form hold an encoded slash, backslash or percent sign, which decode to another path?
+fn is_ambiguous(path: &[u8]) -> bool {
+    path.windows(3).any(|triplet| matches!(triplet, b"%2F" | b"%5C" | b"%25"))
 }
 
 #[cfg(test)]
@@ -54,6 +61,15 @@ mod tests {
         assert!(!probe.covers(b"/internal", inside));
         assert!(!probe.covers(b"/internal/x", Some("11.0.0.1".parse().unwrap())));
         assert!(!probe.covers(b"/internal/x", None));
+    }
+
+    #[test]
+    fn a_path_that_may_be_read_as_another_is_not_exempt() {
+        let open = Exemption { path: PathPattern::Prefix((*b"/static/").into()), source: None };
+        assert!(open.covers(b"/static/a%20b.css", None));
+        for path in [&b"/static/..%2Fsearch"[..], b"/static/..%5Csearch", b"/static/%252e%252e/search"] {
+            assert!(!open.covers(path, None), "{}", String::from_utf8_lossy(path));
+        }
     }
 
     #[test]

@@ -62,8 +62,8 @@ fn matched(settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16
         let identity = identity::Settings::default();
         let facts = Facts { request: &request, path: Some(&path), seed: &SEED };
         let mut caller = Caller::of(&identity, &request);
-        let (hits, _) = rules.observe(settings, &facts, &mut caller, meter, Nanos::ZERO);
-        last = hits.iter().map(|hit| hit.rule).collect();
+        let found = rules.observe(settings, &facts, &mut caller, meter, Nanos::ZERO);
+        last = found.hits.iter().map(|hit| hit.rule).collect();
     }
     last
 }
