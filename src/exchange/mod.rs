@@ -161,7 +161,7 @@ impl<S: Store> Exchange<S> {
         }
         self.renew(gauges, now);
         self.publish(now);
-        self.table.sweep(self.table.slots() / SWEEP_TICKS, now);
+        self.table.sweep(self.table.slots() / SWEEP_TICKS, now - IDLE);
         // A foreign value may have been longer than any of ours.
         self.blob.shrink_to(MAX_VALUE);
         Tick { reseeded, live: self.roster.live(now), others: self.roster.others() }
@@ -266,6 +266,9 @@ const MIN_LEASE: Nanos = Nanos::from_secs(2);
 
 /// Ticks in which the whole table is swept once: 3 µs per tick at 50,000 slots.
 const SWEEP_TICKS: usize = 32;
+
+/// A key that is back within ten seconds finds its slot, and its allowance without an insertion.
+const IDLE: Nanos = Nanos::from_secs(10);
 
 #[cfg(test)]
 mod tests;
