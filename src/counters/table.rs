@@ -101,7 +101,7 @@ impl<C: Cell> Table<C> {
     /// An empty table of at least `slots` slots in `ranges` (at least 1) equal ranges.
     pub fn new(ranges: u32, slots: u32) -> Table<C> {
         let sets_per_range = sets_per_range(ranges, slots);
-        let slots = Table::<C>::slots_for(ranges, slots);
+        let slots = Table::<C>::slots_for(ranges, slots) as usize;
         Table {
             keys: vec![Keys::default(); slots / WAYS].into_boxed_slice(),
             cells: vec![C::default(); slots].into_boxed_slice(),
@@ -113,13 +113,13 @@ impl<C: Cell> Table<C> {
     }
 
     /// Slots that [`Table::new`] makes of `slots`.
-    pub fn slots_for(ranges: u32, slots: u32) -> usize {
-        ranges.max(1) as usize * sets_per_range(ranges, slots) as usize * WAYS
+    pub fn slots_for(ranges: u32, slots: u32) -> u64 {
+        u64::from(ranges.max(1)) * u64::from(sets_per_range(ranges, slots)) * WAYS as u64
     }
 
     /// Bytes that [`Table::new`] allocates.
     pub fn memory_bytes(ranges: u32, slots: u32) -> u64 {
-        (Table::<C>::slots_for(ranges, slots) * (size_of::<u64>() + size_of::<C>())) as u64
+        Table::<C>::slots_for(ranges, slots) * (size_of::<u64>() + size_of::<C>()) as u64
     }
 
     /// Slots of the whole table.
