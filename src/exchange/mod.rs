@@ -270,7 +270,7 @@ const LEASE_TICKS: u64 = 10;
 /// And at least two seconds: a worker that is busy for one is not dead either.
 const MIN_LEASE: Nanos = Nanos::from_secs(2);
 
-/// Ticks in which the whole table is swept once: 3 µs per tick at 50,000 slots.
+/// Ticks in which the whole table is swept once: 1,664 slots per tick of 53,248.
 const SWEEP_TICKS: usize = 32;
 
 /// A key that is back within ten seconds finds its slot, and its allowance without an insertion.
