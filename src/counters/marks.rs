@@ -13,12 +13,12 @@ pub struct Marks {
 impl Marks {
     /// No marks, for slots below `slots`.
     pub fn new(slots: usize) -> Marks {
-        Marks { words: vec![0; Marks::words(slots)].into_boxed_slice() }
+        Marks { words: vec![0; slots.div_ceil(64)].into_boxed_slice() }
     }
 
     /// Bytes that [`Marks::new`] allocates.
-    pub fn memory_bytes(slots: usize) -> u64 {
-        (Marks::words(slots) * size_of::<u64>()) as u64
+    pub fn memory_bytes(slots: u64) -> u64 {
+        slots.div_ceil(64) * size_of::<u64>() as u64
     }
 
     /// Marks or unmarks a slot.
@@ -43,10 +43,6 @@ impl Marks {
             word = *self.words.get(at)?;
         }
         Some(Slot::at(at * 64 + word.trailing_zeros() as usize))
-    }
-
-    fn words(slots: usize) -> usize {
-        slots.div_ceil(64)
     }
 }
 

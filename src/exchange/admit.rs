@@ -134,6 +134,8 @@ fn held(account: &mut Account, now: Nanos) -> Verdict {
     refusal(account, now)
 }
 
+/// The wait is that of the own view, whatever the hold: zero where a token is expected already and the ledger was
+/// asked less than a hold ago.
 fn refusal(account: &Account, now: Nanos) -> Verdict {
     Verdict::Refuse { wait: account.quota().wait(account.tat, now) }
 }

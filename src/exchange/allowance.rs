@@ -9,7 +9,7 @@
 //! Established workers of a key hold at most a quarter of its level together, newcomers (who divide by all that
 //! live) another quarter of B: so what is admitted beyond `B + R·t` is at most `B/2 + 2 %`, for at most one and a
 //! half exchanges, and is repaid. A hold lasts at most a quarter of the time in which the bucket fills: no token is
-//! lost to it. A worker that is alone is exact: its allowance is the whole level.
+//! lost to it. A worker that is alone is exact, and lends itself half the level.
 
 use super::account::Account;
 use super::who::Who;
@@ -46,7 +46,7 @@ impl Account {
         let (level, burst) = (self.level(now), self.quota().burst);
         self.allow = match team.live {
             _ if self.hold > Nanos::ZERO => 0,
-            1 => level,
+            1 => lone(level),
             live if level >= burst.div_ceil(2) => burst / SHARES.saturating_mul(live),
             _ => 0,
         };
@@ -82,7 +82,7 @@ impl Account {
 
     fn share(&self, level: u32, who: Who, team: &Team) -> u32 {
         if team.live == 1 {
-            return level;
+            return lone(level);
         }
         let sharing = if who.established(team.place) { workers(who, team) } else { team.live };
         let floor = self.quota().burst / sharing.saturating_mul(50);
@@ -100,6 +100,12 @@ impl Account {
         let poll = Nanos(POLL.times(u64::from(workers(who, team))).0 * jitter / 1024);
         token.max(now + poll.min(Nanos(quota.capacity().0 / 4)))
     }
+}
+
+/// What a worker that is alone lends itself. Not all of it: the next worker may join in the middle of a flood, and
+/// finds nothing in the ledger of what was not published yet.
+fn lone(level: u32) -> u32 {
+    level.div_ceil(2)
 }
 
 /// Workers of one key, at least 1.
@@ -169,11 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_worker_may_spend_the_whole_level() {
-        assert_eq!(settled(37, used_by(1), &team(1)).allow, 37);
+    fn a_lone_worker_lends_itself_half() {
+        assert_eq!(settled(37, used_by(1), &team(1)).allow, 19);
+        assert_eq!(settled(1, used_by(1), &team(1)).allow, 1);
         let mut account = account(100);
         account.open(&team(1), NOW);
-        assert_eq!(account.allow, 100);
+        assert_eq!(account.allow, 50);
     }
 
     #[test]
@@ -195,7 +202,7 @@ mod tests {
     fn an_allowance_ends_with_its_time_and_with_the_level() {
         let mut timed = settled(100, used_by(1), &team(4));
         assert!(!timed.spend(NOW + Nanos::from_millis(300)));
-        let mut spent = settled(2, used_by(1), &team(1));
+        let mut spent = settled(3, used_by(1), &team(1));
         assert_eq!([spent.spend(NOW), spent.spend(NOW), spent.spend(NOW)], [true, true, false]);
         assert_eq!(spent.pend, 2);
     }

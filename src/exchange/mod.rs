@@ -53,10 +53,25 @@ use roster::Roster;
 /// What the operator may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Keys that one worker can follow, rounded up to whole sets in every shard (at least 4,096).
+    /// Keys that one worker can follow, rounded up to whole sets in every shard (at least 4,096). Whoever lets an
+    /// operator choose asks [`Settings::memory_bytes`] first.
     pub slots: u32,
     /// Time between two ticks.
     pub interval: Nanos,
+}
+
+impl Settings {
+    /// Bytes that [`Exchange::new`] allocates, exactly. In shared data the process adds at most 512 times the
+    /// entries of [`ledger::room`], and 2,096 bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let slots = Table::<Account>::slots_for(SHARDS, self.slots);
+        let shards = u64::from(SHARDS);
+        Table::<Account>::memory_bytes(SHARDS, self.slots)
+            + Marks::memory_bytes(slots)
+            + shards * size_of::<Nanos>() as u64
+            + slots / shards * size_of::<Joined>() as u64
+            + MAX_VALUE as u64
+    }
 }
 
 /// What makes this VM unlike the others. Randomness is an argument.
@@ -123,15 +138,6 @@ impl<S: Store> Exchange<S> {
         exchange
     }
 
-    /// Bytes that [`Exchange::new`] allocates, exactly. In shared data the process adds at most 512 times the
-    /// entries of [`ledger::room`] and 2,096 bytes.
-    pub fn memory_bytes(settings: Settings) -> u64 {
-        let per_shard = Table::<Account>::slots_for(SHARDS, settings.slots) / SHARDS as usize;
-        Table::<Account>::memory_bytes(SHARDS, settings.slots)
-            + Marks::memory_bytes(per_shard * SHARDS as usize)
-            + (SHARDS as usize * size_of::<Nanos>() + per_shard * size_of::<Joined>() + MAX_VALUE) as u64
-    }
-
     /// The process's hash seed and epoch, from which all keys are made. They change only where [`Tick::reseeded`]
     /// says so, and by [`Exchange::clear`].
     pub fn seed(&self) -> (Seed, u32) {
@@ -161,7 +167,7 @@ impl<S: Store> Exchange<S> {
         }
         self.renew(gauges, now);
         self.publish(now);
-        self.table.sweep(self.table.slots() / SWEEP_TICKS, now);
+        self.table.sweep(self.table.slots() / SWEEP_TICKS, now - IDLE);
         // A foreign value may have been longer than any of ours.
         self.blob.shrink_to(MAX_VALUE);
         Tick { reseeded, live: self.roster.live(now), others: self.roster.others() }
@@ -192,10 +198,10 @@ impl<S: Store> Exchange<S> {
     /// Takes on other settings. Another size starts an empty table, which reads the balances back from the ledger.
     pub fn reconfigure(&mut self, settings: Settings, now: Nanos) {
         let slots = Table::<Account>::slots_for(SHARDS, settings.slots);
-        if slots != self.table.slots() {
+        if slots != self.table.slots() as u64 {
             self.publish(now);
             self.table = Table::new(SHARDS, settings.slots);
-            self.dirty = Marks::new(slots);
+            self.dirty = Marks::new(self.table.slots());
             self.joined = Vec::with_capacity(self.table.slots_per_range());
             self.doubt.fill(Nanos::MAX);
         }
@@ -264,8 +270,11 @@ const LEASE_TICKS: u64 = 10;
 /// And at least two seconds: a worker that is busy for one is not dead either.
 const MIN_LEASE: Nanos = Nanos::from_secs(2);
 
-/// Ticks in which the whole table is swept once: 3 µs per tick at 50,000 slots.
+/// Ticks in which the whole table is swept once: 1,664 slots per tick of 53,248.
 const SWEEP_TICKS: usize = 32;
+
+/// A key that is back within ten seconds finds its slot, and its allowance without an insertion.
+const IDLE: Nanos = Nanos::from_secs(10);
 
 #[cfg(test)]
 mod tests;

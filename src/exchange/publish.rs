@@ -5,13 +5,17 @@
 //! key (3 MiB each way at the very most). A late tick costs no accuracy near a limit: hot keys ask by themselves.
 
 use super::Exchange;
+use super::account::Account;
 use super::allowance::Team;
 use super::ledger::{Entry, Shard};
 use super::names::ShardName;
 use super::who::Who;
-use crate::counters::table::Slot;
+use crate::counters::marks::Marks;
+use crate::counters::table::{Slot, Table};
+use crate::hash::Key;
 use crate::shared::{Store, update};
 use crate::time::Nanos;
+use core::ops::Range;
 
 /// One slot's share in a publication, to be settled when the write has succeeded.
 #[derive(Clone, Copy)]
@@ -35,25 +39,15 @@ impl<S: Store> Exchange<S> {
         }
     }
 
-    fn publish_shard(&mut self, shard: usize, slots: core::ops::Range<usize>, team: &Team, now: Nanos) {
+    fn publish_shard(&mut self, shard: usize, slots: Range<usize>, team: &Team, now: Nanos) {
         let outcome = update(&mut self.store, ShardName::new(shard).as_str(), &mut self.blob, |bytes| {
-            let mut open = Shard::open(bytes, self.room);
-            self.stats.opened(&open);
+            let mut shard = Shard::open(bytes, self.room);
+            self.stats.opened(&shard);
             self.joined.clear();
-            let mut from = slots.start;
-            while let Some(slot) = self.dirty.next(from).filter(|slot| slot.index() < slots.end) {
-                from = slot.index() + 1;
-                let Some(key) = self.table.key(slot) else { continue };
-                let account = self.table.cell(slot);
-                let seat = open.seat(key);
-                let entry = open.entry(seat);
-                let tat = account.joined(entry.tat, now);
-                let who = entry.who.touched(team.place, now);
-                // A bucket that is full again says nothing and needn't be written.
-                let recorded = tat <= now || open.put(seat, key, Entry { tat, who }, now);
-                self.joined.push(Joined { slot, tat, who, recorded });
+            for (slot, key) in pending(&self.table, &self.dirty, slots.clone()) {
+                self.joined.push(join(&mut shard, slot, key, &self.table.cell(slot), team, now));
             }
-            open.changed()
+            shard.changed()
         });
         self.stats.count(outcome);
         if outcome.done {
@@ -73,4 +67,25 @@ impl<S: Store> Exchange<S> {
             self.dirty.set(joined.slot, false);
         }
     }
+}
+
+/// The slots of a range that have something pending.
+fn pending<'a>(
+    table: &'a Table<Account>,
+    dirty: &'a Marks,
+    slots: Range<usize>,
+) -> impl Iterator<Item = (Slot, Key)> + 'a {
+    let first = dirty.next(slots.start);
+    let marked = core::iter::successors(first, |slot| dirty.next(slot.index() + 1));
+    marked.take_while(move |slot| slot.index() < slots.end).filter_map(|slot| Some((slot, table.key(slot)?)))
+}
+
+/// Adds to the shard what one slot has pending. A bucket that is full again says nothing and needn't be written.
+fn join(shard: &mut Shard, slot: Slot, key: Key, account: &Account, team: &Team, now: Nanos) -> Joined {
+    let seat = shard.seat(key);
+    let entry = shard.entry(seat);
+    let tat = account.joined(entry.tat, now);
+    let who = entry.who.touched(team.place, now);
+    let recorded = tat <= now || shard.put(seat, key, Entry { tat, who }, now);
+    Joined { slot, tat, who, recorded }
 }

@@ -52,7 +52,7 @@ fn a_client_below_its_limit_costs_no_shared_call_once_its_shard_is_known() {
     let key = key(&worker, "r", 1);
     admitted(&mut worker, key, &TEN, 1, now);
     let before = store.calls();
-    assert_eq!(admitted(&mut worker, key, &TEN, 9, now), 9);
+    assert_eq!(admitted(&mut worker, key, &TEN, 4, now), 4);
     assert_eq!(store.calls(), before);
 }
 
@@ -310,11 +310,17 @@ fn memory_is_what_was_announced() {
     let settings = Settings { slots: 50_000, ..SETTINGS };
     let worker = Exchange::new(MemStore::new(), settings, Own { seed: [0; 16], nonce: 0 }, START);
     let held = Table::<Account>::memory_bytes(SHARDS, 50_000)
-        + Marks::memory_bytes(worker.table.slots())
+        + Marks::memory_bytes(worker.table.slots() as u64)
         + size_of_val(&*worker.doubt) as u64
         + worker.blob.capacity() as u64
         + (worker.joined.capacity() * size_of::<Joined>()) as u64;
-    assert_eq!(Exchange::<MemStore>::memory_bytes(settings), held);
+    assert_eq!(settings.memory_bytes(), held);
+}
+
+#[test]
+fn an_absurd_size_has_an_absurd_price_and_no_overflow() {
+    let price = Settings { slots: u32::MAX, ..SETTINGS }.memory_bytes();
+    assert!(price > 200 << 30, "{price}");
 }
 
 #[test]

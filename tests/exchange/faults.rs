@@ -122,6 +122,25 @@ fn wiped_values_are_healed_by_what_every_worker_knows() {
 }
 
 #[test]
+fn a_worker_that_joins_in_the_middle_of_a_flood_doubles_no_burst() {
+    let quota = per_second(1, 100);
+    let mut process = Process::new(1);
+    let mut account = Account::new(quota);
+    for i in 0..400 {
+        let now = START + i * 10_000;
+        account.record(process.charge(0, 1, &quota, now), now);
+        if i == 40 {
+            process.join(now);
+        }
+        if i > 40 {
+            account.record(process.charge(1, 1, &quota, now), now);
+        }
+    }
+    println!("joined in a flood: {} of {}", account.total(), account.ideal_admitted);
+    assert!(account.false_refusals == 0 && account.excess() <= 0.52, "{}", account.total());
+}
+
+#[test]
 fn a_worker_that_joins_a_lone_one_finds_the_bucket_as_it_is() {
     let quota = per_second(1, 50);
     let mut process = Process::new(1);

@@ -148,12 +148,17 @@ impl Process {
         };
         let joined = START - 6 * SECOND;
         for _ in 0..workers {
-            let worker = process.fresh(joined);
-            process.workers.push(worker);
-            process.due.push(joined + process.dice.below(interval));
+            process.join(joined);
         }
         process.run_until(START);
         process
+    }
+
+    /// One more worker.
+    pub fn join(&mut self, now: u64) {
+        let worker = self.fresh(now);
+        self.workers.push(worker);
+        self.due.push(now + self.dice.below(self.settings.interval.0));
     }
 
     /// Worker `at` is replaced by one that remembers nothing.
