@@ -1,10 +1,8 @@
 //! A configuration, compiled: it can't be wrong, and it doesn't change. A reload makes another one.
 
-use crate::exchange::Exchange;
 use crate::identity::exempt::Exemption;
 use crate::identity::prefixes::Prefixes;
 use crate::policy::Mode;
-use crate::shared::mem::MemStore;
 use crate::telemetry::events;
 use crate::{detect, exchange, identity, policy};
 
@@ -46,6 +44,6 @@ impl Plan {
         let rules = self.rules.rules.iter().filter_map(|rule| rule.only.as_ref());
         let lists = identity.into_iter().chain(exempt).chain(rules);
         let lists: usize = lists.map(Prefixes::memory_bytes).sum();
-        Exchange::<MemStore>::memory_bytes(self.exchange) + lists as u64
+        self.exchange.memory_bytes() + lists as u64
     }
 }

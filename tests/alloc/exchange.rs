@@ -1,42 +1,11 @@
-//! After warm-up neither a request nor a tick allocates: memory does not grow with traffic.
+//! The exchange: neither a request nor a tick allocates.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use super::allocations;
 use weir::counters::bucket::{Charge, Meter, Quota};
 use weir::exchange::{Exchange, Gauges, Own, Settings};
 use weir::hash::{Key, mix};
 use weir::shared::mem::MemStore;
 use weir::time::Nanos;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting what this thread asks of it.
-struct Counting;
-
-#[allow(unsafe_code, reason = "an allocator is unsafe by its interface; this one passes every call on")]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as the caller's.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller's.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const INTERVAL: Nanos = Nanos::from_millis(200);
 
@@ -64,9 +33,7 @@ fn after_warm_up_requests_and_ticks_allocate_nothing() {
     for round in 0..5 {
         traffic(&mut worker, start + Nanos::from_secs(round * 10));
     }
-    let before = ALLOCATIONS.with(Cell::get);
-    traffic(&mut worker, start + Nanos::from_secs(1000));
-    let allocated = ALLOCATIONS.with(Cell::get) - before;
+    let allocated = allocations(|| traffic(&mut worker, start + Nanos::from_secs(1000)));
     assert!(worker.stats().table.tracked > 10_000 && worker.stats().syncs > 1_000);
     assert_eq!(allocated, 0);
 }

@@ -1,0 +1,72 @@
+//! The engine: a request allocates nothing, not when it passes, not when it is refused, not for a new client.
+
+use super::{allocations, support};
+use weir::engine::{Engine, InstanceId};
+use weir::exchange::Own;
+use weir::reply::Reply;
+use weir::request::Request;
+use weir::request::headers::{Headers, Pairs};
+use weir::shared::mem::MemStore;
+use weir::time::Nanos;
+
+struct Worker {
+    engine: Engine<MemStore>,
+    id: InstanceId,
+    reply: Reply,
+    pairs: Pairs,
+    now: Nanos,
+}
+
+impl Worker {
+    fn request(&mut self, client: u32, key: &[u8]) {
+        let mut source = [0u8; 32];
+        let length = {
+            use std::io::Write;
+            let mut rest = &mut source[..];
+            write!(rest, "{}:4711", core::net::Ipv4Addr::from(client)).unwrap();
+            32 - rest.len()
+        };
+        self.pairs.clear();
+        for (name, value) in [
+            (":method", &b"GET"[..]),
+            (":authority", b"shop.example"),
+            (":path", b"/a//b/../%63?d"),
+            ("x-api-key", key),
+        ] {
+            self.pairs.push(name, value);
+        }
+        let headers = Headers::parse(self.pairs.encode());
+        let request = Request { source: Some(&source[..length]), route: None, headers };
+        self.now = self.now + Nanos(50_000);
+        let (decision, ticket) = self.engine.on_request(self.id, &request, self.now);
+        if let Some(ruling) = decision.rulings.enforced {
+            self.reply.write(&ruling, &request);
+        }
+        self.engine.on_complete(ticket);
+    }
+}
+
+#[test]
+fn requests_and_ticks_allocate_nothing_after_warm_up() {
+    let config = r#"{"mode": "enforce", "consumer": {"from": [{"header": "x-api-key"}]},
+        "exempt": [{"path": "/healthz"}], "events": {"log": false}, "rules": [
+        {"name": "client", "filter": {"max_req_rate": 5}, "action": ["log", "throttle"]},
+        {"name": "path", "filter": {"max_req_rate": 5, "match": {"path_prefix": "/a"}}, "action": ["deny"]},
+        {"name": "consumer", "filter": {"key": ["client", "consumer"], "max_req_rate": "10/m"}, "action": ["deny"]}]}"#;
+    let mut engine = Engine::new(MemStore::new(), Own { seed: [1; 16], nonce: 1 });
+    let now = Nanos::from_secs(10);
+    let id = engine.configure("weir", support::plan(config), now);
+    let mut worker = Worker { engine, id, reply: Reply::default(), pairs: Pairs::default(), now };
+    let mut round = |first: u32| {
+        for i in 0..20_000u32 {
+            worker.request(0x0a00_0000 + if i % 4 == 0 { 0 } else { first + i }, b"key");
+            if i % 4_000 == 0 {
+                worker.engine.on_tick(worker.now);
+            }
+        }
+    };
+    for first in 0..5 {
+        round(first * 100_000); // until every value of the store has its full length
+    }
+    assert_eq!(allocations(|| round(1_000_000)), 0, "in 20,000 requests, most of new clients");
+}
