@@ -28,11 +28,12 @@ fi
 
 if have rustup; then
     say "adding $wasm_target to the Rust toolchain"
-    if rustup target add "$wasm_target" && has_wasm_target; then
+    if words=$(rustup target add "$wasm_target" 2>&1) && has_wasm_target; then
         require_version rustc
         exit 0
     fi
-    say "rustup cannot add $wasm_target"
+    reason=$(printf '%s\n' "$words" | sed -n 's/^error: //p' | head -n 1)
+    say "rustup cannot add $wasm_target${reason:+: $reason}"
 fi
 
 if ! has_debian_wasm; then
