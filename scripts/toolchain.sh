@@ -38,6 +38,8 @@ fi
 
 if ! has_debian_wasm; then
     hint="with rustup (https://rustup.rs) run: rustup target add $wasm_target; or as root on Debian: apt-get install $debian_packages"
+    have cargo || have rustup || may_apt ||
+        die "cargo is missing: install Rust with rustup (https://rustup.rs), or as root on Debian: apt-get install $debian_packages"
     may_apt || die "the Rust target $wasm_target is missing: $hint"
     # shellcheck disable=SC2086  # a list of packages
     apt_install $debian_packages || die "Debian's Rust packages cannot be installed; $hint"
