@@ -28,15 +28,18 @@ fi
 
 if have rustup; then
     say "adding $wasm_target to the Rust toolchain"
-    if rustup target add "$wasm_target" && has_wasm_target; then
+    if words=$(rustup target add "$wasm_target" 2>&1) && has_wasm_target; then
         require_version rustc
         exit 0
     fi
-    say "rustup cannot add $wasm_target"
+    reason=$(printf '%s\n' "$words" | sed -n 's/^error: //p' | head -n 1)
+    say "rustup cannot add $wasm_target${reason:+: $reason}"
 fi
 
 if ! has_debian_wasm; then
     hint="with rustup (https://rustup.rs) run: rustup target add $wasm_target; or as root on Debian: apt-get install $debian_packages"
+    have cargo || have rustup || may_apt ||
+        die "cargo is missing: install Rust with rustup (https://rustup.rs), or as root on Debian: apt-get install $debian_packages"
     may_apt || die "the Rust target $wasm_target is missing: $hint"
     # shellcheck disable=SC2086  # a list of packages
     apt_install $debian_packages || die "Debian's Rust packages cannot be installed; $hint"

