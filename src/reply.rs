@@ -16,7 +16,7 @@ use std::io::Write as _;
 pub struct Reply {
     /// HTTP status.
     pub status: u16,
-    /// gRPC status, for gRPC callers; they read [`Reply::body`] as its message.
+    /// gRPC status, for gRPC callers; they read the body as its message.
     pub grpc_status: Option<u8>,
     /// Response headers.
     pub headers: Pairs,
