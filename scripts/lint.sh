@@ -17,4 +17,4 @@ cargo clippy --all-targets -- -D warnings
 say "clippy for $wasm_target"
 scripts/cargo-wasm.sh clippy --lib -- -D warnings
 say "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+RUSTDOCFLAGS="-D warnings" cargo doc --no-deps

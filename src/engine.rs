@@ -1,5 +1,5 @@
 //! The pipeline: facts of one request in, a decision out. Owns all state of one worker. Each stage is a room of its
-//! own; only this file knows their order. [`reload`] changes plans under it, [`report`] tells what it decided.
+//! own; only this file knows their order. `reload` changes plans under it, `report` tells what it decided.
 
 mod reload;
 mod report;
