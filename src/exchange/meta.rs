@@ -34,23 +34,37 @@ pub struct Agreement {
 }
 
 impl Meta {
-    /// Reads what the process has agreed on, proposing `self` where there is nothing, and repairs it where `self`
-    /// comes first. Without the store `self` holds.
+    /// Enters a process: takes on what it has agreed on, or proposes `self` where there is nothing. A worker that
+    /// read its clock first and wrote last must not overturn what the others already count by.
+    pub fn enter(self, store: &mut impl Store, blob: &mut Vec<u8>) -> Agreement {
+        self.revise(store, blob, |theirs| theirs.unwrap_or(self))
+    }
+
+    /// Reads what the process has agreed on, puts it back where it was lost and repairs it where `self` comes first.
+    /// Without the store `self` holds.
     pub fn agree(self, store: &mut impl Store, blob: &mut Vec<u8>) -> Agreement {
-        self.revise(store, blob, |agreed| agreed)
+        self.revise(store, blob, |theirs| theirs.map_or(self, |theirs| self.join(theirs)))
     }
 
     /// Starts the next epoch.
     pub fn next_epoch(self, store: &mut impl Store, blob: &mut Vec<u8>) -> Agreement {
-        self.revise(store, blob, |agreed| Meta { epoch: agreed.epoch.saturating_add(1), ..agreed })
+        self.revise(store, blob, |theirs| {
+            let agreed = theirs.map_or(self, |theirs| self.join(theirs));
+            Meta { epoch: agreed.epoch.saturating_add(1), ..agreed }
+        })
     }
 
-    fn revise(self, store: &mut impl Store, blob: &mut Vec<u8>, revised: impl Fn(Meta) -> Meta) -> Agreement {
-        let (mut meta, mut corrupt) = (revised(self), false);
+    fn revise(
+        self,
+        store: &mut impl Store,
+        blob: &mut Vec<u8>,
+        revised: impl Fn(Option<Meta>) -> Meta,
+    ) -> Agreement {
+        let (mut meta, mut corrupt) = (revised(None), false);
         let update = update(store, META, blob, |bytes| {
             let theirs = Meta::decode(bytes);
             corrupt = theirs.is_none() && !bytes.is_empty();
-            meta = revised(theirs.map_or(self, |theirs| self.join(theirs)));
+            meta = revised(theirs);
             meta.encode(bytes);
             theirs != Some(meta)
         });
@@ -92,10 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_worker_creates_and_the_others_adopt() {
+    fn the_first_worker_creates_and_the_others_adopt_whatever_their_clocks_say() {
         let mut store = MemStore::new();
-        assert_eq!(agree(meta(1, 10, 0), &mut store), meta(1, 10, 0));
-        assert_eq!(agree(meta(2, 20, 0), &mut store), meta(1, 10, 0));
+        let mut enter = |meta: Meta| meta.enter(&mut store, &mut Vec::new()).meta;
+        assert_eq!(enter(meta(1, 10, 0)), meta(1, 10, 0));
+        assert_eq!(enter(meta(2, 20, 0)), meta(1, 10, 0));
+        assert_eq!(enter(meta(3, 9, 0)), meta(1, 10, 0), "who read its clock first and wrote last");
         assert_eq!(store.calls().sets, 1);
     }
 

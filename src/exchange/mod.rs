@@ -133,7 +133,8 @@ impl<S: Store> Exchange<S> {
             stats: Stats::default(),
             blob: Vec::with_capacity(MAX_VALUE),
         };
-        exchange.agree();
+        let agreement = exchange.meta.enter(&mut exchange.store, &mut exchange.blob);
+        exchange.adopt(agreement);
         exchange.renew(Gauges::default(), now);
         exchange
     }
