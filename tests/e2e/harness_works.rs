@@ -20,11 +20,20 @@ async fn every_kind_of_client_reaches_the_upstream_through_envoy() {
 
     let mut raw = proxy.raw().await;
     raw.send(b"GET /raw HTTP/1.1\r\nhost: weir.test\r\n\r\n").await;
-    assert_eq!(raw.answer().await.unwrap().status, 200);
+    let answer = raw.answer().await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert!(answer.text.ends_with("hello"));
 
     let reached = ["/one?q=1", "/two", "/raw", "/nowhere"].map(|path| upstream.requests(path));
     assert_eq!(reached, [1, 1, 1, 0]);
     assert_eq!(upstream.total(), 5);
+
+    proxy.http2().send(get("/").header("x-sent", "kept").client("203.0.113.7")).await;
+    let headers = upstream.last_headers();
+    assert_eq!(
+        (&headers["x-sent"], &headers["x-forwarded-for"]),
+        (&"kept".parse().unwrap(), &"203.0.113.7".parse().unwrap())
+    );
 }
 
 #[tokio::test]

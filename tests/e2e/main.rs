@@ -18,6 +18,19 @@
     reason = "the filter has no clock and no unbounded map; a client that measures it has both"
 )]
 
+mod configs;
 mod harness;
 
+mod access_log;
+mod bad_input;
+mod callers;
+mod consumers;
+mod events;
 mod harness_works;
+mod metrics;
+mod observing;
+mod rates;
+mod reload;
+mod replies;
+mod rules;
+mod workers;

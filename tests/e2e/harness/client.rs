@@ -179,11 +179,6 @@ impl Client {
         read(response).await
     }
 
-    /// Closes the connection; the next request opens another one.
-    pub fn hang_up(&mut self) {
-        self.connection = None;
-    }
-
     async fn connected(&mut self) -> hyper::Result<&mut Connection> {
         let usable = match &mut self.connection {
             Some(Connection::Http1(sender)) => sender.ready().await.is_ok(),

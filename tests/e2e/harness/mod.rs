@@ -20,8 +20,6 @@ mod upstream;
 pub mod wait;
 
 pub use client::{Answer, Ask, Client, Protocol, delete, get, grpc, options, post, request};
-pub use load::{Load, Outcomes};
-pub use observe::{AccessLine, Metrics};
+pub use load::Load;
 pub use proxy::{Proxy, Update};
-pub use raw::{RawAnswer, RawConnection};
 pub use upstream::Upstream;

@@ -126,6 +126,7 @@ impl Builder {
             wasm,
             accepted: 0,
             rejected: 0,
+            drains: self.drain_seconds > 0,
             _place: place,
         };
         proxy.admin = proxy.admin_address().await;
@@ -145,6 +146,8 @@ pub struct Proxy {
     /// Envoy's verdicts on the listeners' files so far.
     accepted: u64,
     rejected: u64,
+    /// Whether connections of a replaced configuration may go on.
+    drains: bool,
     _place: Place,
 }
 
@@ -319,7 +322,7 @@ impl Proxy {
                 accepted + rejected > self.accepted + self.rejected && metrics.envoy("server.live") == 1;
             let moving = metrics.where_name(|name| {
                 name.starts_with("listener_manager.total_")
-                    && (name.ends_with("_warming") || name.ends_with("_draining"))
+                    && (name.ends_with("_warming") || name.ends_with("_draining") && !self.drains)
             });
             match all_there && moving.iter().all(|n| *n == 0) {
                 true => Ok((accepted, rejected)),

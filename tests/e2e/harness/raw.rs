@@ -31,6 +31,11 @@ impl RawConnection {
         let _ = self.socket.write_all(bytes).await;
     }
 
+    /// Says that nothing more will come, and goes on reading.
+    pub async fn send_end(&mut self) {
+        let _ = self.socket.shutdown().await;
+    }
+
     /// The next HTTP/1.1 answer, `None` when the proxy closes instead or says something else.
     pub async fn answer(&mut self) -> Option<RawAnswer> {
         loop {
