@@ -37,7 +37,7 @@ pub fn bootstrap(listeners: &Path, upstream: SocketAddr) -> Value {
 
 /// The labels of Weir's metrics, as envoy/envoy.yaml defines them: `weir_x_total.rule.a.mode.b` is `weir_x_total{rule,mode}`.
 fn stats_tags() -> Value {
-    let labels = ["rule", "action", "mode", "signal", "table", "tier", "cause", "dimension"];
+    let labels = ["rule", "action", "mode", "reason", "outcome", "fact", "table"];
     let tag = |label: &&str| json!({ "tag_name": label, "regex": format!(r"^wasmcustom\.weir_[^.]+(?:\.[^.]+)*?(\.{label}\.([^.]+))") });
     labels.iter().map(tag).collect()
 }
