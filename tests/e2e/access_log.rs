@@ -18,7 +18,10 @@ async fn a_refusal_is_told_from_envoys_own_and_the_upstreams() {
         assert_ne!(passed.decision.as_deref(), Some(action));
         assert_eq!(refused.status, status);
         assert_eq!(refused.decision.as_deref(), Some(action), "{refused:?}");
-        assert!(refused.reason.as_ref().is_some_and(|reason| reason.contains("rule:r")), "{refused:?}");
+        assert!(
+            refused.reason.as_ref().is_some_and(|reason| reason.contains("rule=r client:127.0.0.1")),
+            "{refused:?}"
+        );
         assert!(refused.details.as_ref().is_some_and(|details| details.contains("weir")), "{refused:?}");
     }
 }

@@ -68,7 +68,7 @@ pub fn listeners(version: u64, listeners: Vec<Value>) -> Value {
     json!({ "version_info": version.to_string(), "resources": listeners })
 }
 
-/// One listener on a free port with Weir as its only filter before the router.
+/// One listener with Weir, under the listener's name, as its only filter before the router.
 pub fn listener(name: &str, port: u16, front: &Front, weir: &str, wasm: &Path, access_log: &Path) -> Value {
     let routes = front.routes.iter().map(|(route, prefix)| (route.as_str(), prefix.as_str()));
     let routes: Vec<Value> = routes
@@ -88,7 +88,7 @@ pub fn listener(name: &str, port: u16, front: &Front, weir: &str, wasm: &Path, a
                 "use_remote_address": front.use_remote_address,
                 "xff_num_trusted_hops": front.trusted_hops,
                 "generate_request_id": false,
-                "http_filters": [weir_filter(weir, wasm), {
+                "http_filters": [weir_filter(name, weir, wasm), {
                     "name": "envoy.filters.http.router",
                     "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
                 }],
@@ -103,13 +103,13 @@ pub fn listener(name: &str, port: u16, front: &Front, weir: &str, wasm: &Path, a
     listener
 }
 
-fn weir_filter(configuration: &str, wasm: &Path) -> Value {
+fn weir_filter(name: &str, configuration: &str, wasm: &Path) -> Value {
     json!({
         "name": "envoy.filters.http.wasm",
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm",
             "config": {
-                "name": "weir",
+                "name": name,
                 "root_id": "weir",
                 "vm_config": {
                     "vm_id": "weir",

@@ -17,7 +17,7 @@ use super::upstream::Upstream;
 use super::wait::until;
 
 /// The name of the listener that every proxy has.
-const MAIN: &str = "main";
+const MAIN: &str = "weir";
 
 /// Proxies of ordinary tests share the machine, one that measures (`alone`) has it to itself.
 static MACHINE: RwLock<()> = RwLock::new(());
@@ -63,7 +63,7 @@ impl Builder {
         self
     }
 
-    /// Another listener beside the main one, with its own Weir configuration in the same VM.
+    /// Another listener beside the main one, with its own Weir configuration in the same VM, under its own plugin name.
     pub fn listener(mut self, name: &str, weir: impl ToString) -> Builder {
         self.more_listeners.push((name.to_owned(), weir.to_string()));
         self
