@@ -35,11 +35,17 @@ pub fn bootstrap(listeners: &Path, upstream: SocketAddr) -> Value {
     })
 }
 
-/// The labels of Weir's metrics, as envoy/envoy.yaml defines them: `weir_x_total.rule.a.mode.b` is `weir_x_total{rule,mode}`.
+/// The labels of Weir's metrics exactly as envoy/envoy.yaml, which operators copy, defines them.
 fn stats_tags() -> Value {
-    let labels = ["rule", "action", "mode", "reason", "outcome", "fact", "table"];
-    let tag = |label: &&str| json!({ "tag_name": label, "regex": format!(r"^wasmcustom\.weir_[^.]+(?:\.[^.]+)*?(\.{label}\.([^.]+))") });
-    labels.iter().map(tag).collect()
+    let sample = include_str!("../../../envoy/envoy.yaml");
+    let after =
+        |line: &str, key: &str| line.trim().strip_prefix(key).map(|rest| rest.trim_matches('\'').to_owned());
+    let names = sample.lines().filter_map(|line| after(line, "- tag_name: "));
+    let patterns = sample.lines().filter_map(|line| after(line, "regex: "));
+    let tags: Vec<Value> =
+        names.zip(patterns).map(|(name, regex)| json!({ "tag_name": name, "regex": regex })).collect();
+    assert!(tags.len() > 3, "envoy/envoy.yaml has another form than expected: {tags:?}");
+    tags.into()
 }
 
 /// Speaks to the upstream as the client speaks to Envoy, so that gRPC arrives as HTTP/2.
