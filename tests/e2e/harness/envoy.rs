@@ -1,0 +1,158 @@
+//! Envoy's own configuration, written as JSON: a bootstrap that reads its listeners from a file, and that file.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+/// What a test may choose about the listener in front of Weir.
+#[derive(Clone)]
+pub struct Front {
+    /// `false`: the last X-Forwarded-For entry is the client, so that a test can be anybody. `true`: the TCP peer is.
+    pub use_remote_address: bool,
+    pub trusted_hops: u32,
+    /// Named routes by path prefix, read in this order, before the route `default`.
+    pub routes: Vec<(String, String)>,
+    /// A last word on the listener, for what only one story needs (TLS, network filters, buffer limits).
+    pub edit: fn(&mut Value),
+}
+
+impl Default for Front {
+    fn default() -> Self {
+        Front { use_remote_address: false, trusted_hops: 0, routes: Vec::new(), edit: |_| {} }
+    }
+}
+
+pub fn bootstrap(listeners: &Path, upstream: SocketAddr) -> Value {
+    json!({
+        "node": { "id": "e2e", "cluster": "e2e" },
+        "admin": { "address": address("127.0.0.1", 0) },
+        "dynamic_resources": {
+            "lds_config": { "resource_api_version": "V3", "path_config_source": { "path": listeners } },
+        },
+        "static_resources": { "clusters": [cluster(upstream)] },
+        "stats_config": { "stats_tags": stats_tags() },
+    })
+}
+
+/// The labels of Weir's metrics exactly as envoy/envoy.yaml, which operators copy, defines them.
+fn stats_tags() -> Value {
+    let sample = include_str!("../../../envoy/envoy.yaml");
+    let after =
+        |line: &str, key: &str| line.trim().strip_prefix(key).map(|rest| rest.trim_matches('\'').to_owned());
+    let names = sample.lines().filter_map(|line| after(line, "- tag_name: "));
+    let patterns = sample.lines().filter_map(|line| after(line, "regex: "));
+    let tags: Vec<Value> =
+        names.zip(patterns).map(|(name, regex)| json!({ "tag_name": name, "regex": regex })).collect();
+    assert!(tags.len() > 3, "envoy/envoy.yaml has another form than expected: {tags:?}");
+    tags.into()
+}
+
+/// Speaks to the upstream as the client speaks to Envoy, so that gRPC arrives as HTTP/2.
+fn cluster(upstream: SocketAddr) -> Value {
+    json!({
+        "name": "upstream",
+        "type": "STATIC",
+        "connect_timeout": "5s",
+        "typed_extension_protocol_options": {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+                "use_downstream_protocol_config": { "http_protocol_options": {}, "http2_protocol_options": {} },
+            },
+        },
+        "circuit_breakers": { "thresholds": [
+            { "max_connections": 10_000, "max_pending_requests": 10_000, "max_requests": 10_000 },
+        ] },
+        "load_assignment": { "cluster_name": "upstream", "endpoints": [{ "lb_endpoints": [
+            { "endpoint": { "address": address(&upstream.ip().to_string(), upstream.port()) } },
+        ] }] },
+    })
+}
+
+/// The content of the listeners' file.
+pub fn listeners(version: u64, listeners: Vec<Value>) -> Value {
+    json!({ "version_info": version.to_string(), "resources": listeners })
+}
+
+/// One listener with Weir, under the listener's name, as its only filter before the router.
+pub fn listener(name: &str, port: u16, front: &Front, weir: &str, wasm: &Path, access_log: &Path) -> Value {
+    let routes = front.routes.iter().map(|(route, prefix)| (route.as_str(), prefix.as_str()));
+    let routes: Vec<Value> = routes
+        .chain([("default", "/")])
+        .map(|(route, prefix)| json!({ "name": route, "match": { "prefix": prefix }, "route": { "cluster": "upstream" } }))
+        .collect();
+    let mut listener = json!({
+        "@type": "type.googleapis.com/envoy.config.listener.v3.Listener",
+        "name": name,
+        "address": address("127.0.0.1", port),
+        "filter_chains": [{ "filters": [{
+            "name": "envoy.filters.network.http_connection_manager",
+            "typed_config": {
+                "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+                "stat_prefix": name,
+                "codec_type": "AUTO",
+                "use_remote_address": front.use_remote_address,
+                "xff_num_trusted_hops": front.trusted_hops,
+                "generate_request_id": false,
+                "http_filters": [weir_filter(name, weir, wasm), {
+                    "name": "envoy.filters.http.router",
+                    "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
+                }],
+                "access_log": [access_log_to(access_log)],
+                "route_config": { "name": name, "virtual_hosts": [
+                    { "name": "everything", "domains": ["*"], "routes": routes },
+                ] },
+            },
+        }] }],
+    });
+    (front.edit)(&mut listener);
+    listener
+}
+
+fn weir_filter(name: &str, configuration: &str, wasm: &Path) -> Value {
+    json!({
+        "name": "envoy.filters.http.wasm",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm",
+            "config": {
+                "name": name,
+                "root_id": "weir",
+                "vm_config": {
+                    "vm_id": "weir",
+                    "runtime": "envoy.wasm.runtime.v8",
+                    "code": { "local": { "filename": wasm } },
+                },
+                "failure_policy": "FAIL_RELOAD",
+                "configuration": {
+                    "@type": "type.googleapis.com/google.protobuf.StringValue",
+                    "value": configuration,
+                },
+            },
+        },
+    })
+}
+
+/// One JSON object per request; what is absent is null.
+fn access_log_to(path: &Path) -> Value {
+    json!({
+        "name": "envoy.access_loggers.file",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
+            "path": path,
+            "log_format": { "json_format": {
+                "status": "%RESPONSE_CODE%",
+                "details": "%RESPONSE_CODE_DETAILS%",
+                "decision": "%FILTER_STATE(wasm.weir.decision:PLAIN)%",
+                "reason": "%FILTER_STATE(wasm.weir.reason:PLAIN)%",
+                "client": "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
+                "method": "%REQ(:METHOD)%",
+                "path": "%REQ(:PATH)%",
+                "connection": "%CONNECTION_ID%",
+            } },
+        },
+    })
+}
+
+fn address(ip: &str, port: u16) -> Value {
+    json!({ "socket_address": { "address": ip, "port_value": port } })
+}

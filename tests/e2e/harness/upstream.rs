@@ -1,0 +1,104 @@
+//! The service behind the proxy: counts what reaches it and answers as the path says.
+//!
+//! `/status/503` answers 503, `/delay/200` answers after 200 ms, a gRPC request gets `grpc-status: 0` in the trailers,
+//! everything else 200 and `hello`.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+type Seen = Arc<Mutex<Vec<Parts>>>;
+
+pub struct Upstream {
+    pub address: SocketAddr,
+    seen: Seen,
+    accepting: JoinHandle<()>,
+}
+
+impl Upstream {
+    pub async fn start() -> Upstream {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&seen)));
+        Upstream { address, seen, accepting }
+    }
+
+    /// How many requests reached the upstream.
+    pub fn total(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    /// How many of them were for exactly this path (with its query, as it came).
+    pub fn requests(&self, path: &str) -> usize {
+        let for_path = |parts: &&Parts| parts.uri.path_and_query().is_some_and(|p| p.as_str() == path);
+        self.seen.lock().unwrap().iter().filter(for_path).count()
+    }
+
+    /// The headers of the latest request.
+    pub fn last_headers(&self) -> HeaderMap {
+        self.seen.lock().unwrap().last().expect("no request reached the upstream").headers.clone()
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, seen: Seen) {
+    while let Ok((socket, _)) = listener.accept().await {
+        let seen = Arc::clone(&seen);
+        let service = service_fn(move |request| answer(request, Arc::clone(&seen)));
+        tokio::spawn(async move {
+            // A connection that Envoy drops is not an event here.
+            let _ = auto::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(socket), service)
+                .await;
+        });
+    }
+}
+
+async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().to_owned();
+    let is_grpc = parts
+        .headers
+        .get("content-type")
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
+    seen.lock().unwrap().push(parts);
+    // Read to the end, so that the connection can serve the next request.
+    let _ = body.collect().await;
+
+    if let Some(ms) = path.strip_prefix("/delay/").and_then(|ms| ms.parse().ok()) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+    let status = path.strip_prefix("/status/").and_then(|code| code.parse().ok()).unwrap_or(200_u16);
+    let response = Response::builder().status(status);
+    let response = if is_grpc {
+        response.header("content-type", "application/grpc").body(grpc_body())
+    } else {
+        response.header("content-type", "text/plain").body(Full::from("hello").boxed_unsync())
+    };
+    Ok(response.unwrap())
+}
+
+/// One empty message, then the trailers that say OK.
+fn grpc_body() -> Body {
+    let trailers =
+        HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from_static("0"))]);
+    Full::from(&[0; 5][..]).with_trailers(std::future::ready(Some(Ok(trailers)))).boxed_unsync()
+}

@@ -1,0 +1,144 @@
+//! A configuration changes under traffic: state stays where it may, and a bad one changes nothing.
+
+use serde_json::json;
+
+use crate::configs::{enforce, rule, served, slow_rule, with};
+use crate::harness::{Proxy, Update, Upstream, get};
+
+#[tokio::test]
+async fn a_balance_survives_a_reload() {
+    let upstream = Upstream::start().await;
+    let one = slow_rule("r", 5, &["throttle"]);
+    let mut proxy = Proxy::with(enforce(json!([one]))).start(&upstream).await;
+    assert_eq!(served(&mut proxy.http1(), 3, get("/")).await, 3);
+
+    let two = json!([slow_rule("another", 50, &["throttle"]), one]);
+    assert_eq!(proxy.reconfigure(enforce(two)).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 2);
+    assert_eq!(proxy.reconfigure(enforce(json!([one]))).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 0);
+    proxy.assert_never_trapped().await;
+}
+
+#[tokio::test]
+async fn a_balance_survives_a_reload_on_every_worker() {
+    let upstream = Upstream::start().await;
+    let rules = json!([slow_rule("r", 5, &["deny"])]);
+    let mut proxy = Proxy::with(enforce(rules.clone())).workers(2).start(&upstream).await;
+    for _ in 0..8 {
+        served(&mut proxy.http1(), 5, get("/")).await;
+    }
+
+    let quieter = with(enforce(rules), "events", json!({ "log_interval_seconds": 60 }));
+    assert_eq!(proxy.reconfigure(quieter).await, Update::Accepted);
+    for _ in 0..8 {
+        assert_eq!(served(&mut proxy.http1(), 2, get("/")).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_changed_rate_keeps_the_balance_pro_rata() {
+    let upstream = Upstream::start().await;
+    // 10 at once, then one every 8 seconds; half of it used.
+    let mut proxy =
+        Proxy::with(enforce(json!([rule("r", 0.125, 80.0, &["throttle"])]))).start(&upstream).await;
+    assert_eq!(served(&mut proxy.http1(), 5, get("/")).await, 5);
+
+    // 20 at once, then one every 4 seconds: half of it is left.
+    let doubled = json!([rule("r", 0.25, 80.0, &["throttle"])]);
+    assert_eq!(proxy.reconfigure(enforce(doubled)).await, Update::Accepted);
+    let passed = served(&mut proxy.http1(), 20, get("/")).await;
+    assert!((10..=11).contains(&passed), "{passed} passed");
+}
+
+#[tokio::test]
+async fn the_buckets_of_a_removed_rule_go() {
+    let upstream = Upstream::start().await;
+    let rules = json!([slow_rule("r", 3, &["deny"])]);
+    let mut proxy = Proxy::with(enforce(rules.clone())).workers(2).start(&upstream).await;
+    for _ in 0..8 {
+        served(&mut proxy.http1(), 3, get("/")).await;
+    }
+
+    assert_eq!(proxy.reconfigure(enforce(json!([]))).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 10);
+    assert_eq!(proxy.reconfigure(enforce(rules)).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 3);
+}
+
+#[tokio::test]
+async fn rules_and_mode_change_with_the_configuration() {
+    let upstream = Upstream::start().await;
+    let rules = json!([slow_rule("r", 2, &["throttle"])]);
+    let mut proxy = Proxy::with(json!({ "mode": "observe", "rules": rules })).start(&upstream).await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.7")).await, 10);
+
+    assert_eq!(proxy.reconfigure(enforce(rules)).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.8")).await, 2);
+    assert_eq!(proxy.reconfigure("{}").await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.8")).await, 10);
+}
+
+#[tokio::test]
+async fn a_connection_from_before_a_reload_goes_on_and_draws_from_the_same_buckets() {
+    let upstream = Upstream::start().await;
+    let rules = json!([slow_rule("r", 6, &["throttle"])]);
+    let mut proxy = Proxy::with(enforce(rules.clone())).drain_seconds(600).start(&upstream).await;
+    let mut old = proxy.http2();
+    assert_eq!(served(&mut old, 2, get("/")).await, 2);
+
+    let changed = with(enforce(rules), "events", json!({ "log_interval_seconds": 60 }));
+    assert_eq!(proxy.reconfigure(changed).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http2(), 2, get("/")).await, 2);
+    assert_eq!(served(&mut old, 10, get("/")).await, 2);
+    assert_eq!(served(&mut proxy.http2(), 2, get("/")).await, 0);
+    proxy.assert_never_trapped().await;
+}
+
+#[tokio::test]
+async fn an_invalid_update_is_refused_with_every_error_and_the_running_one_stays() {
+    let upstream = Upstream::start().await;
+    let mut proxy = Proxy::with(enforce(json!([slow_rule("r", 3, &["throttle"])]))).start(&upstream).await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.7")).await, 3);
+
+    let wrong = json!({
+        "mode": "enforced",
+        "client": { "trusted_ips": ["192.0.2.300"] },
+        "rules": [{ "name": "r", "filter": { "max_req_rate": 0, "max_request_rate": 1 }, "action": ["explode"] }],
+    });
+    assert_eq!(proxy.reconfigure(wrong).await, Update::Rejected);
+    for path in [
+        "mode",
+        "client.trusted_ips[0]",
+        "rules[0].filter.max_req_rate",
+        "rules[0].filter.max_request_rate",
+        "rules[0].action[0]",
+    ] {
+        proxy.log_contains(path).await;
+    }
+
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.7")).await, 0);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.8")).await, 3);
+    assert_eq!(proxy.reconfigure(enforce(json!([]))).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.7")).await, 10);
+    proxy.assert_never_trapped().await;
+}
+
+#[tokio::test]
+async fn an_invalid_first_configuration_is_refused_with_the_reason_in_the_log() {
+    let upstream = Upstream::start().await;
+    let mut proxy = Proxy::with(json!({ "rulez": [] })).start_refused(&upstream).await;
+    proxy.log_contains("rulez").await;
+
+    assert_eq!(proxy.reconfigure("{}").await, Update::Accepted, "mended, it starts");
+    assert_eq!(proxy.http1().send(get("/")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_refused_configuration_is_counted() {
+    let upstream = Upstream::start().await;
+    let mut proxy = Proxy::with("{}").start(&upstream).await;
+    assert_eq!(proxy.reconfigure("{").await, Update::Rejected);
+    assert_eq!(proxy.reconfigure("[]").await, Update::Rejected);
+    proxy.metric_becomes("weir_config_rejected_total", &[], 2).await;
+}
