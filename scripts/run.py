@@ -147,11 +147,11 @@ def hints(port, admin_port, upstream, config):
     if limit:
         rate, burst = limit
         many = burst + 10
-        print(f"  for i in $(seq {many}); do curl -s -o /dev/null -w '%{{http_code}} ' {url}/; done; echo")
+        print(f"  curl -s -o /dev/null -w '%{{http_code}} ' '{url}/?[1-{many}]'; echo")
         print(f"      the burst passes ({burst} times 200), then {rate} per second: the rest is 429\n")
         print(f"  curl -i {url}/        (right after that)")
         print("      a 429 with Retry-After and RateLimit: when it is worth to come back\n")
-        print(f"  for i in $(seq {many}); do curl -s -o /dev/null -w '%{{http_code}} ' {url}/healthz; done; echo")
+        print(f"  curl -s -o /dev/null -w '%{{http_code}} ' '{url}/healthz?[1-{many}]'; echo")
         print(f"      {many} times 200, where /healthz is exempt\n")
     print(f"  curl -s http://127.0.0.1:{admin_port}/stats/prometheus | grep ^weir_")
     print("      Weir's counters, with labels\n")

@@ -229,10 +229,23 @@ fn a_changed_rate_keeps_the_balance_pro_rata() {
 }
 
 #[test]
-fn another_filter_of_the_same_process_has_its_own_plan() {
+fn each_filter_has_its_own_plan_and_rules_of_one_name_share_their_buckets() {
     let mut process = Process::new(1, &rule("1", 5.0, r#""throttle""#));
-    assert_eq!(process.passes(20, &get(A)), 5);
+    assert_eq!(process.passes(3, &get(A)), 3);
+    let first = process.use_filter("other", &rule("1", 5.0, r#""deny""#));
+    assert_eq!(process.call(&get(A)), Got::Pass);
+    assert_eq!(process.call(&get(A)), Got::Pass);
+    assert_eq!(process.call(&get(A)), Got::Refused(Action::Deny), "its own action");
+    process.switch_to(first);
+    assert_eq!(process.call(&get(A)), Got::Refused(Action::Throttle), "and one bucket with the first");
     process.configure(r#"{"mode": "enforce"}"#);
+    let unlimited = process.use_filter("other", &rule("1", 5.0, r#""deny""#));
+    assert_eq!(
+        process.call(&get(A)),
+        Got::Refused(Action::Deny),
+        "the rule is still in use, so its buckets stay"
+    );
+    process.switch_to(unlimited);
     assert_eq!(process.passes(20, &get(A)), 20);
 }
 

@@ -186,6 +186,18 @@ impl Process {
         }
     }
 
+    /// Configures a filter of another name on the first worker and sends what follows through it. Gives back the
+    /// one that was in use.
+    pub fn use_filter(&mut self, name: &str, json: &str) -> InstanceId {
+        let Worker { engine, instance, .. } = &mut self.workers[0];
+        core::mem::replace(instance, engine.configure(name, plan(json), self.now))
+    }
+
+    /// Sends what follows through another filter of the first worker.
+    pub fn switch_to(&mut self, filter: InstanceId) {
+        self.workers[0].instance = filter;
+    }
+
     /// The sum of a series over all workers.
     pub fn metric(&mut self, name: &str) -> i64 {
         for worker in &mut self.workers {
