@@ -174,6 +174,7 @@ async fn clients_that_leave_at_any_moment_do_no_harm() {
             tokio::time::timeout(std::time::Duration::from_millis(5), client.send(get("/delay/50"))).await;
         assert!(left.is_err(), "the client left before the answer");
     }
+    proxy.metric_becomes("weir_requests_in_flight", &[], 0).await;
     assert_eq!(served(&mut proxy.http1(), 3, get("/").client("203.0.113.7")).await, 3);
     proxy.assert_never_trapped().await;
 }

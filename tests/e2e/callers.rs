@@ -115,6 +115,8 @@ async fn a_proxy_that_speaks_for_many_is_never_limited_but_counted_as_suspect() 
     assert_eq!(served(&mut client, 20, get("/").client("10.1.2.3")).await, 20);
     assert_eq!(served(&mut client, 20, get("/").client("203.0.113.7")).await, 5);
     proxy.metric_becomes("weir_identity_suspect_total", &[], 20).await;
+    let log = proxy.log();
+    assert_eq!(log.lines().filter(|line| line.contains("10.1.2.3")).count(), 1, "it is told once:\n{log}");
 }
 
 #[tokio::test]

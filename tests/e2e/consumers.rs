@@ -64,15 +64,21 @@ async fn the_raw_key_is_nowhere_in_logs_events_and_metrics() {
     let upstream = Upstream::start().await;
     let proxy = Proxy::with(five_per_key()).start(&upstream).await;
     let secret = "tr0ub4dor-and-3";
-    assert_eq!(served(&mut proxy.http1(), 20, keyed(secret)).await, 5);
+    let mut client = proxy.http1();
+    assert_eq!(served(&mut client, 20, keyed(secret)).await, 5);
+    assert_eq!(served(&mut client, 2, get("/").header("cookie", &format!("session={secret}"))).await, 0);
+    assert_eq!(served(&mut client, 2, get(&format!("/?api_key={secret}"))).await, 0);
 
     let events =
         proxy.events_where(1, "about the consumer", |event| event.to_string().contains("per_key")).await;
     assert!(events[0].to_string().contains("consumer:sha256:"), "{events:#?}");
-    let access_log = proxy.access_log(20).await;
+    // The path in the access log is Envoy's to show or not.
+    let access_log = proxy.access_log(24).await;
+    let reasons: Vec<_> =
+        access_log.iter().map(|line| (&line.decision, &line.reason, &line.details)).collect();
     for (place, text) in [
         ("Envoy's log", proxy.log()),
-        ("the access log", format!("{access_log:?}")),
+        ("what Weir adds to the access log", format!("{reasons:?}")),
         ("the stats", proxy.admin("/stats").await),
         ("the Prometheus metrics", proxy.admin("/stats/prometheus").await),
     ] {

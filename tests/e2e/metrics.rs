@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::configs::{enforce, served, slow_rule};
-use crate::harness::{Proxy, Upstream, get};
+use crate::configs::{enforce, served, slow_rule, with};
+use crate::harness::{Proxy, Update, Upstream, get};
 
 #[tokio::test]
 async fn requests_matches_and_actions_are_counted_with_their_labels() {
@@ -35,6 +35,23 @@ async fn the_workers_count_into_one_number() {
     proxy.metric_becomes("weir_requests_total", &[], 80).await;
     let busy = proxy.connections_per_worker().await.iter().filter(|n| **n > 0).count();
     assert!(busy > 1, "the connections went to {busy} worker");
+    proxy.metric_becomes("weir_workers", &[], busy as u64).await;
+}
+
+#[tokio::test]
+async fn the_numbers_go_on_over_a_reload() {
+    let upstream = Upstream::start().await;
+    let rules = json!([slow_rule("r", 5, &["deny"])]);
+    let mut proxy = Proxy::with(enforce(rules.clone())).start(&upstream).await;
+    served(&mut proxy.http1(), 8, get("/")).await;
+    proxy.metric_becomes("weir_rules_matched_total", &[("rule", "r"), ("mode", "enforce")], 3).await;
+
+    let quieter = with(enforce(rules), "events", json!({ "log_interval_seconds": 60 }));
+    assert_eq!(proxy.reconfigure(quieter).await, Update::Accepted);
+    served(&mut proxy.http1(), 8, get("/")).await;
+    proxy.metric_becomes("weir_rules_matched_total", &[("rule", "r"), ("mode", "enforce")], 11).await;
+    proxy.metric_becomes("weir_requests_total", &[], 16).await;
+    proxy.metric_becomes("weir_workers", &[], 1).await;
 }
 
 #[tokio::test]
@@ -49,13 +66,14 @@ async fn nothing_that_a_client_sends_becomes_a_name_or_label() {
     let names = |text: String| text.lines().filter(|line| line.contains("weir_")).count();
     let before = names(proxy.admin("/stats").await);
     for i in 0..50 {
-        let ask = get(&format!("/path{i}")).client(&format!("203.0.113.{i}")).host(&format!("host{i}.test"));
-        served(&mut client, 2, ask.header("user-agent", &format!("agent{i}"))).await;
+        let ask =
+            get(&format!("/my-path{i}")).client(&format!("203.0.113.{i}")).host(&format!("my-host{i}.test"));
+        served(&mut client, 2, ask.header("user-agent", &format!("my-agent{i}"))).await;
     }
     proxy.metric_becomes("weir_requests_total", &[], 103).await;
 
     let text = proxy.metrics().await.weir_text();
-    for sent in ["203", "path", "host", "agent"] {
+    for sent in ["203", "my-path", "my-host", "my-agent"] {
         assert!(!text.contains(sent), "{sent} is in\n{text}");
     }
     assert_eq!(names(proxy.admin("/stats").await), before, "the number of series grew with the traffic");

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::configs::{enforce, rule, served, slow_rule, with};
-use crate::harness::{Proxy, Update, Upstream, get};
+use crate::configs::{enforce, rule, served, slow_rule, statuses, with};
+use crate::harness::{Client, Protocol, Proxy, Update, Upstream, get};
 
 #[tokio::test]
 async fn a_balance_survives_a_reload() {
@@ -93,6 +93,22 @@ async fn a_connection_from_before_a_reload_goes_on_and_draws_from_the_same_bucke
     assert_eq!(served(&mut old, 10, get("/")).await, 2);
     assert_eq!(served(&mut proxy.http2(), 2, get("/")).await, 0);
     proxy.assert_never_trapped().await;
+}
+
+#[tokio::test]
+async fn filters_of_different_names_keep_their_own_configuration() {
+    let upstream = Upstream::start().await;
+    let strict = enforce(json!([slow_rule("strict", 2, &["deny"])]));
+    let lenient = enforce(json!([slow_rule("lenient", 4, &["throttle"])]));
+    let mut proxy = Proxy::with(&strict).listener("second", &lenient).start(&upstream).await;
+    let second = |proxy: &Proxy| Client::new(proxy.address_of("second"), Protocol::Http1);
+
+    assert_eq!(statuses(&mut proxy.http1(), 3, get("/")).await, [200, 200, 403]);
+    assert_eq!(statuses(&mut second(&proxy), 5, get("/")).await, [200, 200, 200, 200, 429]);
+
+    assert_eq!(proxy.reconfigure(enforce(json!([]))).await, Update::Accepted);
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 10);
+    assert_eq!(served(&mut second(&proxy), 10, get("/")).await, 0);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::configs::{enforce, rule, served, slow_rule};
-use crate::harness::{Answer, Proxy, Upstream, get, grpc, options, post};
+use crate::harness::{Answer, Proxy, Upstream, get, grpc, options, post, request};
 
 /// A proxy whose client has used up all it may: five at once, then one every 8 seconds.
 async fn exhausted(upstream: &Upstream, action: &str) -> Proxy {
@@ -97,6 +97,26 @@ async fn a_denied_request_gets_403_and_no_promise() {
     assert_eq!(answer.json()["status"], 403);
     assert_eq!(answer.header("retry-after"), None);
     assert_eq!(answer.header("cache-control"), Some("no-store"));
+}
+
+#[tokio::test]
+async fn a_refused_head_request_gets_no_body_and_the_connection_goes_on() {
+    let upstream = Upstream::start().await;
+    let proxy = exhausted(&upstream, "throttle").await;
+    for mut client in [proxy.http1(), proxy.http2()] {
+        let answer = client.send(request("HEAD", "/")).await;
+        assert_eq!((answer.status.as_u16(), answer.body.len()), (429, 0));
+        assert_eq!(client.send(get("/")).await.status, 429);
+    }
+}
+
+#[tokio::test]
+async fn an_upload_is_refused_before_its_body_has_come() {
+    let upstream = Upstream::start().await;
+    let proxy = exhausted(&upstream, "throttle").await;
+    let mut raw = proxy.raw().await;
+    raw.send(b"POST / HTTP/1.1\r\nhost: weir.test\r\ncontent-length: 1000000\r\n\r\nthe beginning").await;
+    assert_eq!(raw.answer().await.expect("an answer").status, 429);
 }
 
 #[tokio::test]

@@ -100,6 +100,31 @@ async fn a_client_within_its_limit_is_never_refused_however_its_connections_spre
 }
 
 #[tokio::test]
+async fn a_client_a_little_over_its_limit_gets_all_of_it() {
+    let upstream = Upstream::start().await;
+    let proxy = Proxy::with(enforce(json!([rule("r", LIMIT, 1.0, &["throttle"])])));
+    let proxy = proxy.workers(4).alone().start(&upstream).await;
+
+    let load = Load::new(get("/")).connections(CONNECTIONS).offered_per_second(3.0 * LIMIT);
+    let outcomes = load.run(proxy.address(), DURATION).await;
+    let admitted = outcomes.per_second_after_the_first(200);
+    assert!((95.0..=105.0).contains(&admitted), "{admitted}/s");
+}
+
+#[tokio::test]
+async fn a_denied_client_that_hammers_on_stays_out_of_every_worker() {
+    let upstream = Upstream::start().await;
+    let proxy = Proxy::with(enforce(json!([rule("r", LIMIT, 1.0, &["deny"])])));
+    let proxy = proxy.workers(4).alone().start(&upstream).await;
+
+    let load = Load::new(get("/")).connections(CONNECTIONS).offered_per_second(1500.0);
+    let outcomes = load.run(proxy.address(), Duration::from_secs(4)).await;
+    let later = outcomes.answers.iter().filter(|(at, status)| at.as_secs() >= 1 && *status == 200).count();
+    assert_eq!(later, 0, "it came in again while it hammered on");
+    assert!(outcomes.count(200) <= 140, "{} passed", outcomes.count(200));
+}
+
+#[tokio::test]
 async fn workers_that_all_serve_their_first_request_at_once_give_one_burst() {
     let upstream = Upstream::start().await;
     // Whether the first streams meet is chance, so several times.
