@@ -61,6 +61,12 @@ impl Actions {
         let answer = *actions.iter().max()?;
         Some(Actions { answer, log: actions.contains(&Action::Log) })
     }
+
+    /// Every action that is carried out.
+    pub fn iter(&self) -> impl Iterator<Item = Action> {
+        let log = (self.log && self.answer != Action::Log).then_some(Action::Log);
+        log.into_iter().chain([self.answer])
+    }
 }
 
 /// What follows when a rule matches. Stands at the rule's own place in [`Settings::rules`].

@@ -111,7 +111,7 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::Requests, name: "weir_requests_total", kind: Kind::Counter, labels: &[], help: "requests seen" },
     Family { metric: Metric::RequestsExempt, name: "weir_requests_exempt_total", kind: Kind::Counter, labels: &[("reason", &["path", "trusted", "preflight"])], help: "requests that were not judged and not counted, by why" },
     Family { metric: Metric::RequestsInFlight, name: "weir_requests_in_flight", kind: Kind::Gauge, labels: &[], help: "requests that have begun and not ended" },
-    Family { metric: Metric::Actions, name: "weir_actions_total", kind: Kind::Counter, labels: &[ACTION, MODE], help: "decisions by action; mode observe: what would have been done" },
+    Family { metric: Metric::Actions, name: "weir_actions_total", kind: Kind::Counter, labels: &[ACTION, MODE], help: "actions of the rules that decided; mode observe: what would have been done. How many of the action log became events is in weir_events_total" },
     Family { metric: Metric::ActionsFailed, name: "weir_actions_failed_total", kind: Kind::Counter, labels: &[ACTION], help: "actions that Envoy did not carry out" },
     Family { metric: Metric::Events, name: "weir_events_total", kind: Kind::Counter, labels: &[("outcome", &["sent", "suppressed", "untracked", "dropped"])], help: "events of the log action: written; held back as the client's second in its interval; held back as there was no place to remember the client; refused by Envoy" },
     Family { metric: Metric::FactsMissing, name: "weir_facts_missing_total", kind: Kind::Counter, labels: &[("fact", &["address", "path", "authority", "key"])], help: "requests without a fact that a verdict needs: no verdict was given on it" },
@@ -225,12 +225,14 @@ impl Metrics {
         self.add(Metric::ActionsFailed, action as usize, 1);
     }
 
-    /// A ruling: the rule that decided and the action that follows.
+    /// A ruling: the rule that decided and the actions that follow.
     pub fn count_ruling(&mut self, rule: Option<&RuleSeries>, response: Response) {
         if let Some(&rule) = rule {
             self.count_rule(rule, response.mode);
         }
-        self.count_action(response.actions.answer, response.mode);
+        for action in response.actions.iter() {
+            self.count_action(action, response.mode);
+        }
     }
 
     fn count_rule(&mut self, rule: RuleSeries, mode: Mode) {

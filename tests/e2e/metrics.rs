@@ -20,6 +20,7 @@ async fn requests_matches_and_actions_are_counted_with_their_labels() {
     let actions = "weir_actions_total";
     proxy.metric_becomes(actions, &[("action", "deny"), ("mode", "enforce")], 2).await;
     proxy.metric_becomes(actions, &[("action", "throttle"), ("mode", "enforce")], 14).await;
+    proxy.metric_becomes(actions, &[("action", "log"), ("mode", "enforce")], 14).await;
     proxy.metric_becomes("weir_events_total", &[("outcome", "sent")], 1).await;
     proxy.metric_becomes("weir_events_total", &[("outcome", "suppressed")], 13).await;
 }
