@@ -1,0 +1,117 @@
+//! The filters that are compared: Weir, the empty wasm filter, and what an operator would otherwise take.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+/// A limit that the bench never reaches: all that is measured is the counting.
+const HIGH: u32 = 1_000_000;
+
+/// A limit that every request but one per second exceeds.
+const LOW: u32 = 1;
+
+/// Requests per second and client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing is refused.
+    High,
+    /// All but the first request of each second is refused.
+    Low,
+}
+
+impl Limit {
+    fn per_second(self) -> u32 {
+        match self {
+            Limit::High => HIGH,
+            Limit::Low => LOW,
+        }
+    }
+}
+
+/// A wasm filter that has nothing to do.
+pub fn empty(wasm: &Path) -> Value {
+    in_wasm("empty", wasm, "")
+}
+
+/// Weir with one rule, as its quick start has it.
+pub fn weir(wasm: &Path, limit: Limit) -> Value {
+    in_wasm("weir", wasm, &with_limit(include_str!("../config/one_rule.json"), limit))
+}
+
+/// Weir with three rules that all apply, one of them per API key, and paths to look at.
+pub fn weir_three_rules(wasm: &Path, limit: Limit) -> Value {
+    in_wasm("weir", wasm, &with_limit(include_str!("../config/three_rules.json"), limit))
+}
+
+fn with_limit(configuration: &str, limit: Limit) -> String {
+    configuration.replace(&HIGH.to_string(), &limit.per_second().to_string())
+}
+
+fn in_wasm(name: &str, wasm: &Path, configuration: &str) -> Value {
+    json!({
+        "name": "envoy.filters.http.wasm",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm",
+            "config": {
+                "name": name,
+                "root_id": name,
+                "failure_policy": "FAIL_RELOAD",
+                "vm_config": {
+                    "vm_id": name,
+                    "runtime": "envoy.wasm.runtime.v8",
+                    "code": { "local": { "filename": wasm } },
+                },
+                "configuration": {
+                    "@type": "type.googleapis.com/google.protobuf.StringValue",
+                    "value": configuration,
+                },
+            },
+        },
+    })
+}
+
+/// Envoy's own limiter: one token bucket per client address, made when the address is first seen.
+pub fn local_ratelimit(limit: Limit) -> Value {
+    let bucket =
+        |tokens: u32| json!({ "max_tokens": tokens, "tokens_per_fill": tokens, "fill_interval": "1s" });
+    let always = json!({ "default_value": { "numerator": 100, "denominator": "HUNDRED" } });
+    json!({
+        "name": "envoy.filters.http.local_ratelimit",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
+            "stat_prefix": "bench",
+            "token_bucket": bucket(HIGH),
+            "filter_enabled": always,
+            "filter_enforced": always,
+            "always_consume_default_token_bucket": false,
+            "max_dynamic_descriptors": 200_000,
+            "rate_limits": [{ "actions": [{ "remote_address": {} }] }],
+            "descriptors": [{ "entries": [{ "key": "remote_address" }], "token_bucket": bucket(limit.per_second()) }],
+        },
+    })
+}
+
+/// What one writes in ten minutes: a table of counters per second, per worker.
+pub fn lua(limit: Limit) -> Value {
+    let limit = limit.per_second();
+    let code = format!(
+        r#"local second, seen = 0, {{}}
+function envoy_on_request(handle)
+  local now = os.time()
+  if now ~= second then second, seen = now, {{}} end
+  local client = handle:streamInfo():downstreamRemoteAddress():match("^(.*):%d+$")
+  seen[client] = (seen[client] or 0) + 1
+  if seen[client] > {limit} then
+    handle:respond({{[":status"] = "429", ["retry-after"] = "1"}}, "too many requests\n")
+  end
+end
+"#
+    );
+    json!({
+        "name": "envoy.filters.http.lua",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua",
+            "default_source_code": { "inline_string": code },
+        },
+    })
+}
