@@ -1,0 +1,68 @@
+//! Parts that have a cost of their own: configuration, path, address, reply.
+
+use divan::{Bencher, black_box};
+use weir::config;
+use weir::counters::bucket::{Charge, Quota};
+use weir::detect::rules::Hit;
+use weir::hash::{Seed, SubjectHash};
+use weir::policy::{Action, Actions, Mode, Response, Ruling};
+use weir::reply::Reply;
+use weir::request::headers::{Headers, Pairs};
+use weir::request::{Request, address, path};
+use weir::time::Nanos;
+
+/// The rules of a small and of a very large configuration.
+#[divan::bench(args = [1, 3, 100])]
+fn parse_configuration(bencher: Bencher, rules: usize) {
+    let rule = |n: usize| {
+        format!(
+            r#"{{"name": "rule_{n}", "filter": {{"max_req_rate": "{}/m", "match": {{"path_prefix": "/service/{n}/"}}}},
+            "action": ["log", "throttle"]}}"#,
+            n + 1
+        )
+    };
+    let rules: Vec<String> = (0..rules).map(rule).collect();
+    let text = format!(r#"{{"mode": "enforce", "rules": [{}]}}"#, rules.join(","));
+    bencher.bench(|| config::parse(black_box(text.as_bytes())).unwrap());
+}
+
+#[divan::bench(args = ["198.51.100.7:49152", "[2001:db8:85a3::8a2e:370:7334]:49152"])]
+fn read_address(text: &str) -> Option<core::net::IpAddr> {
+    address::parse(black_box(text.as_bytes()))
+}
+
+#[divan::bench(args = ["/catalog/items?page=2&sort=price", "/a/%7Euser//b/../c/./d;v=1?q"])]
+fn normalise_path(bencher: Bencher, raw: &str) {
+    let mut out = Vec::new();
+    bencher.bench_local(|| {
+        out.clear();
+        path::normalise(black_box(raw.as_bytes()), &mut out);
+        out.len()
+    });
+}
+
+/// A client's address, and an API key.
+#[divan::bench(args = [4, 16, 40])]
+fn hash_subject(bencher: Bencher, bytes: usize) {
+    let (seed, subject) = (Seed([7; 16]), vec![0x61; bytes]);
+    bencher.bench(|| seed.hasher().part(1, black_box(&subject)).finish());
+}
+
+/// A 429, by what the caller accepts.
+#[divan::bench(args = ["text/html,application/xhtml+xml,*/*;q=0.8", "application/json"])]
+fn write_reply(bencher: Bencher, accept: &str) {
+    let mut pairs = Pairs::default();
+    pairs.push(":method", b"GET");
+    pairs.push("accept", accept.as_bytes());
+    pairs.push("origin", b"https://shop.example.com");
+    let request = Request { headers: Headers::parse(pairs.encode()), ..Request::default() };
+    let quota = Quota { interval: Nanos::from_millis(10), burst: 100, charge: Charge::Admitted };
+    let hit = Hit { rule: 0, wait: Nanos::from_millis(2500), quota, subject: SubjectHash(1) };
+    let actions = Actions::new(&[Action::Log, Action::Throttle]).unwrap();
+    let ruling = Ruling { hit, response: Response { mode: Mode::Enforce, actions } };
+    let mut reply = Reply::default();
+    bencher.bench_local(|| {
+        reply.write(black_box(&ruling), &request);
+        reply.headers.encode().len()
+    });
+}
