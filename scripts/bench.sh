@@ -6,6 +6,7 @@ need_python
 export WEIR_WASM="$root/target/weir.wasm" WEIR_ENVOY="$root/target/envoy/envoy"
 
 if [ "${1:-}" = envoy ]; then
+    scripts/build-empty-filter.sh
     benches=$(python3 scripts/cargo_targets.py bench | grep -x envoy || true)
 else
     benches=$(python3 scripts/cargo_targets.py bench envoy)
