@@ -25,7 +25,9 @@ pub struct Engine<S: Store> {
     store: S,
     own: Own,
     clock: Steady,
-    instances: Vec<Instance>,
+    /// By [`InstanceId`]. A retired one leaves its place to the next.
+    instances: Vec<Option<Instance>>,
+    configured: u64,
     serving: Option<Serving<S>>,
     /// Numbers, for the host to carry out.
     pub metrics: Metrics,
@@ -33,11 +35,14 @@ pub struct Engine<S: Store> {
     scratch: Scratch,
 }
 
-/// A configured filter: the name that its Envoy configuration gives it. A reload keeps it.
+/// One configuration in force: from [`Engine::configure`] to [`Engine::retire`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceId(usize);
 
 struct Instance {
+    /// Its number among all configurations: the latest has the word on what instances share.
+    number: u64,
+    /// The filter's name in Envoy's configuration: a later instance of the same name is its reload.
     name: Box<str>,
     plan: Rc<Plan>,
     rules: Rules,
@@ -96,6 +101,7 @@ impl<S: Store + Clone> Engine<S> {
             own,
             clock: Steady::default(),
             instances: Vec::new(),
+            configured: 0,
             serving: None,
             metrics: Metrics::new(),
             in_flight: 0,
@@ -118,7 +124,7 @@ impl<S: Store + Clone> Engine<S> {
 
     /// identity → exempt? → detectors → policy.
     fn judge(&mut self, id: InstanceId, request: &Request, now: Nanos) -> Option<Decision> {
-        let Instance { plan, rules, .. } = self.instances.get_mut(id.0)?;
+        let Instance { plan, rules, .. } = self.instances.get_mut(id.0)?.as_mut()?;
         let serving = self.serving.as_mut()?;
         let mut caller = Caller::of(&plan.identity, request);
         let path = normal_path(plan, request, &mut self.scratch.path);

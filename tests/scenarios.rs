@@ -237,6 +237,27 @@ fn another_filter_of_the_same_process_has_its_own_plan() {
 }
 
 #[test]
+fn each_request_is_judged_by_the_configuration_that_it_came_through() {
+    let strict = rule("1", 5.0, r#""throttle""#);
+    let mut process = Process::new(1, &strict);
+    let dropped = process.configure_beside(r#"{"mode": "observe"}"#);
+    assert_eq!(process.passes(20, &get(A)), 5, "a plan beside it is not its plan, whatever its name");
+    process.retire(dropped);
+    assert_eq!(process.passes(20, &get(A)), 0, "and leaves nothing when it goes");
+}
+
+#[test]
+fn a_module_that_goes_leaves_the_ledger_to_its_successor() {
+    let config = rule("1", 5.0, r#""throttle""#);
+    let mut process = Process::new(2, &config);
+    process.wait_ms(6000);
+    assert_eq!(process.passes_on(0, 20, &get(A)), 5);
+    process.wait_ms(400);
+    process.retire_all_on(0);
+    assert_eq!(process.passes_on(1, 20, &get(A)), 0);
+}
+
+#[test]
 fn one_event_per_client_and_interval_however_many_workers_see_it() {
     let config = rule("1", 1.0, r#""log", "throttle""#);
     let mut process = Process::new(4, &config);

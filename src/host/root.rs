@@ -53,6 +53,9 @@ impl Context for Root {
             if worker.ticker == self.id {
                 worker.ticker = 0;
             }
+            if let Some(instance) = self.instance.take() {
+                worker.engine.retire(instance, clock::now());
+            }
         });
         true
     }
