@@ -56,6 +56,9 @@ impl Context for Root {
             if let Some(instance) = self.instance.take() {
                 worker.engine.retire(instance, clock::now());
             }
+            if worker.engine.is_idle() {
+                worker.stats.withdraw(&mut worker.engine.metrics);
+            }
         });
         true
     }

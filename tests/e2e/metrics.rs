@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::configs::{enforce, served, slow_rule};
-use crate::harness::{Proxy, Upstream, get};
+use crate::configs::{enforce, served, slow_rule, with};
+use crate::harness::{Proxy, Update, Upstream, get};
 
 #[tokio::test]
 async fn requests_matches_and_actions_are_counted_with_their_labels() {
@@ -35,6 +35,32 @@ async fn the_workers_count_into_one_number() {
     proxy.metric_becomes("weir_requests_total", &[], 80).await;
     let busy = proxy.connections_per_worker().await.iter().filter(|n| **n > 0).count();
     assert!(busy > 1, "the connections went to {busy} worker");
+}
+
+#[tokio::test]
+async fn a_module_that_is_replaced_takes_its_part_of_the_gauges_along() {
+    let upstream = Upstream::start().await;
+    let config = enforce(json!([slow_rule("r", 3, &["throttle"])]));
+    let mut proxy = Proxy::with(config.clone())
+        .edit_listener(|listener| {
+            let manager = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
+            let weir = &mut manager["http_filters"][0]["typed_config"]["config"];
+            if weir["configuration"].to_string().contains("log_interval_seconds") {
+                let text = json!({ "@type": "type.googleapis.com/google.protobuf.StringValue", "value": "other" });
+                weir["vm_config"]["configuration"] = text; // another VM
+            }
+        })
+        .start(&upstream)
+        .await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 3);
+    proxy.metric_becomes("weir_workers", &[], 1).await;
+
+    let other = with(config, "events", json!({ "log_interval_seconds": 60 }));
+    assert_eq!(proxy.reconfigure(other).await, Update::Accepted);
+    proxy.metric_becomes("weir_workers", &[], 0).await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 0, "the balance is the process's");
+    proxy.metric_becomes("weir_workers", &[], 1).await;
+    proxy.metric_becomes("weir_requests_total", &[], 20).await;
 }
 
 #[tokio::test]
