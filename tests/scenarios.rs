@@ -237,6 +237,22 @@ fn another_filter_of_the_same_process_has_its_own_plan() {
 }
 
 #[test]
+fn what_was_owed_under_a_tighter_limit_is_repaid_in_the_time_of_the_looser_one() {
+    for before in [rule("\"5/h\"", 3600.0, r#""throttle""#), rule("1", 1.0, r#""deny""#)] {
+        for workers in [1, 2] {
+            let mut process = Process::new(workers, &before);
+            process.wait_ms(6000);
+            process.passes(1000, &get(A));
+            process.wait_ms(400);
+            process.configure(&rule("100", 1.0, r#""throttle""#));
+            process.passes(4, &get(A)); // each worker hears of the change
+            process.wait_ms(2000);
+            assert!(process.passes(100, &get(A)) >= 90, "{workers} workers");
+        }
+    }
+}
+
+#[test]
 fn each_request_is_judged_by_the_configuration_that_it_came_through() {
     let strict = rule("1", 5.0, r#""throttle""#);
     let mut process = Process::new(1, &strict);
