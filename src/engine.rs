@@ -9,9 +9,11 @@ use crate::detect::rules::{Facts, Rules};
 use crate::exchange::{Exchange, Gauges, Own};
 use crate::hash::{Family, Seed};
 use crate::identity::Source;
+use crate::identity::exempt::Exemption;
 use crate::identity::key::Caller;
 use crate::policy::{self, Ruling, Rulings};
-use crate::request::{Request, path};
+use crate::request::path::{self, Paths};
+use crate::request::Request;
 use crate::shared::Store;
 use crate::telemetry::events::Event;
 use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, RuleSeries};
@@ -64,6 +66,8 @@ struct Serving<S: Store> {
 #[derive(Default)]
 struct Scratch {
     path: Vec<u8>,
+    /// The path's second reading, where it has one.
+    other_path: Vec<u8>,
     subject: String,
     reason: String,
 }
@@ -127,14 +131,14 @@ impl<S: Store + Clone> Engine<S> {
         let Instance { plan, rules, .. } = self.instances.get_mut(id.0)?.as_mut()?;
         let serving = self.serving.as_mut()?;
         let mut caller = Caller::of(&plan.identity, request);
-        let path = normal_path(plan, request, &mut self.scratch.path);
+        let paths = read_path(plan, request, &mut self.scratch);
         count_missing_facts(&mut self.metrics, &caller.source, request);
 
-        if let Some(reason) = exempt(plan, &caller.source, request, path) {
+        if let Some(reason) = exempt(plan, &caller.source, request, &paths) {
             self.metrics.count_exempt(reason);
             return Some(Decision { exempt: Some(reason), ..Decision::default() });
         }
-        let facts = Facts { request, path, seed: &serving.seed };
+        let facts = Facts { request, paths, seed: &serving.seed };
         let found = rules.observe(&plan.rules, &facts, &mut caller, &mut serving.exchange, now);
         if found.no_subject {
             self.metrics.count_missing(Fact::Key);
@@ -179,20 +183,21 @@ impl<S: Store + Clone> Engine<S> {
     }
 }
 
-/// The path in normal form, where the plan looks at it.
-fn normal_path<'a>(plan: &Plan, request: &Request, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    buffer.clear();
-    let raw = request.path().filter(|_| plan.needs_path())?;
-    path::normalise(raw, buffer);
-    Some(buffer)
+/// The path as servers may read it, where the plan looks at it.
+fn read_path<'a>(plan: &Plan, request: &Request, scratch: &'a mut Scratch) -> Paths<'a> {
+    scratch.path.clear();
+    let Some(raw) = request.path().filter(|_| plan.needs_path()) else { return Paths::default() };
+    path::normalise(raw, &mut scratch.path);
+    let has_other = path::normalise_with_parameters(raw, &mut scratch.other_path);
+    Paths { normal: Some(&scratch.path), other: has_other.then_some(&scratch.other_path) }
 }
 
 /// What is neither judged nor counted against anybody.
-fn exempt(plan: &Plan, source: &Source, request: &Request, path: Option<&[u8]>) -> Option<ExemptReason> {
-    let covers = |path| plan.exempt.iter().any(|exemption| exemption.covers(path, source.address()));
+fn exempt(plan: &Plan, source: &Source, request: &Request, paths: &Paths) -> Option<ExemptReason> {
+    let covers = |exemption: &Exemption| paths.all(|path| exemption.covers(path, source.address()));
     if matches!(source, Source::Trusted(_)) {
         Some(ExemptReason::Trusted)
-    } else if path.is_some_and(covers) {
+    } else if plan.exempt.iter().any(covers) {
         Some(ExemptReason::Path)
     } else if request.is_preflight() {
         Some(ExemptReason::Preflight)

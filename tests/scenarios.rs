@@ -237,6 +237,18 @@ fn another_filter_of_the_same_process_has_its_own_plan() {
 }
 
 #[test]
+fn a_path_is_exempt_only_where_every_server_reads_it_so() {
+    let exempt = r#""exempt": [{"path": "/healthz"}, {"path_prefix": "/static/"}], "rules""#;
+    let config = rule("1", 3.0, r#""deny""#).replace(r#""rules""#, exempt);
+    let mut process = Process::new(1, &config);
+    assert_eq!(process.passes(20, &get(A).path("/static/a;v=1/b.css")), 20);
+    for path in ["/search/..;/static/x", "/search/..%3B/static/x", "/healthz;x"] {
+        process.wait_ms(400_000);
+        assert_eq!(process.passes(20, &get(A).path(path)), 3, "{path}");
+    }
+}
+
+#[test]
 fn what_was_owed_under_a_tighter_limit_is_repaid_in_the_time_of_the_looser_one() {
     for before in [rule("\"5/h\"", 3600.0, r#""throttle""#), rule("1", 1.0, r#""deny""#)] {
         for workers in [1, 2] {

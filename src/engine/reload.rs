@@ -137,6 +137,7 @@ impl Scratch {
     fn reserved() -> Scratch {
         Scratch {
             path: Vec::with_capacity(4096),
+            other_path: Vec::with_capacity(4096),
             subject: String::with_capacity(512),
             reason: String::with_capacity(640),
         }
