@@ -9,9 +9,11 @@ use crate::detect::rules::{Facts, Rules};
 use crate::exchange::{Exchange, Gauges, Own};
 use crate::hash::{Family, Seed};
 use crate::identity::Source;
+use crate::identity::exempt::Exemption;
 use crate::identity::key::Caller;
 use crate::policy::{self, Ruling, Rulings};
-use crate::request::{Request, path};
+use crate::request::Request;
+use crate::request::path::{self, Paths};
 use crate::shared::Store;
 use crate::telemetry::events::Event;
 use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, RuleSeries};
@@ -25,7 +27,9 @@ pub struct Engine<S: Store> {
     store: S,
     own: Own,
     clock: Steady,
-    instances: Vec<Instance>,
+    /// By [`InstanceId`]. A retired one leaves its place to the next.
+    instances: Vec<Option<Instance>>,
+    configured: u64,
     serving: Option<Serving<S>>,
     /// Numbers, for the host to carry out.
     pub metrics: Metrics,
@@ -33,11 +37,14 @@ pub struct Engine<S: Store> {
     scratch: Scratch,
 }
 
-/// A configured filter: the name that its Envoy configuration gives it. A reload keeps it.
+/// One configuration in force: from [`Engine::configure`] to [`Engine::retire`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceId(usize);
 
 struct Instance {
+    /// Its number among all configurations: the latest has the word on what instances share.
+    number: u64,
+    /// The filter's name in Envoy's configuration: a later instance of the same name is its reload.
     name: Box<str>,
     plan: Rc<Plan>,
     rules: Rules,
@@ -59,6 +66,8 @@ struct Serving<S: Store> {
 #[derive(Default)]
 struct Scratch {
     path: Vec<u8>,
+    /// The path's second reading, where it has one.
+    other_path: Vec<u8>,
     subject: String,
     reason: String,
 }
@@ -96,6 +105,7 @@ impl<S: Store + Clone> Engine<S> {
             own,
             clock: Steady::default(),
             instances: Vec::new(),
+            configured: 0,
             serving: None,
             metrics: Metrics::new(),
             in_flight: 0,
@@ -118,17 +128,17 @@ impl<S: Store + Clone> Engine<S> {
 
     /// identity → exempt? → detectors → policy.
     fn judge(&mut self, id: InstanceId, request: &Request, now: Nanos) -> Option<Decision> {
-        let Instance { plan, rules, .. } = self.instances.get_mut(id.0)?;
+        let Instance { plan, rules, .. } = self.instances.get_mut(id.0)?.as_mut()?;
         let serving = self.serving.as_mut()?;
         let mut caller = Caller::of(&plan.identity, request);
-        let path = normal_path(plan, request, &mut self.scratch.path);
+        let paths = read_path(plan, request, &mut self.scratch);
         count_missing_facts(&mut self.metrics, &caller.source, request);
 
-        if let Some(reason) = exempt(plan, &caller.source, request, path) {
+        if let Some(reason) = exempt(plan, &caller.source, request, &paths) {
             self.metrics.count_exempt(reason);
             return Some(Decision { exempt: Some(reason), ..Decision::default() });
         }
-        let facts = Facts { request, path, seed: &serving.seed };
+        let facts = Facts { request, paths, seed: &serving.seed };
         let found = rules.observe(&plan.rules, &facts, &mut caller, &mut serving.exchange, now);
         if found.no_subject {
             self.metrics.count_missing(Fact::Key);
@@ -173,20 +183,21 @@ impl<S: Store + Clone> Engine<S> {
     }
 }
 
-/// The path in normal form, where the plan looks at it.
-fn normal_path<'a>(plan: &Plan, request: &Request, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    buffer.clear();
-    let raw = request.path().filter(|_| plan.needs_path())?;
-    path::normalise(raw, buffer);
-    Some(buffer)
+/// The path as servers may read it, where the plan looks at it.
+fn read_path<'a>(plan: &Plan, request: &Request, scratch: &'a mut Scratch) -> Paths<'a> {
+    scratch.path.clear();
+    let Some(raw) = request.path().filter(|_| plan.needs_path()) else { return Paths::default() };
+    path::normalise(raw, &mut scratch.path);
+    let has_other = path::normalise_with_parameters(raw, &mut scratch.other_path);
+    Paths { normal: Some(&scratch.path), other: has_other.then_some(&scratch.other_path) }
 }
 
 /// What is neither judged nor counted against anybody.
-fn exempt(plan: &Plan, source: &Source, request: &Request, path: Option<&[u8]>) -> Option<ExemptReason> {
-    let covers = |path| plan.exempt.iter().any(|exemption| exemption.covers(path, source.address()));
+fn exempt(plan: &Plan, source: &Source, request: &Request, paths: &Paths) -> Option<ExemptReason> {
+    let covers = |exemption: &Exemption| paths.all(|path| exemption.covers(path, source.address()));
     if matches!(source, Source::Trusted(_)) {
         Some(ExemptReason::Trusted)
-    } else if path.is_some_and(covers) {
+    } else if plan.exempt.iter().any(covers) {
         Some(ExemptReason::Path)
     } else if request.is_preflight() {
         Some(ExemptReason::Preflight)

@@ -250,6 +250,55 @@ fn each_filter_has_its_own_plan_and_rules_of_one_name_share_their_buckets() {
 }
 
 #[test]
+fn a_path_is_exempt_only_where_every_server_reads_it_so() {
+    let exempt = r#""exempt": [{"path": "/healthz"}, {"path_prefix": "/static/"}], "rules""#;
+    let config = rule("1", 3.0, r#""deny""#).replace(r#""rules""#, exempt);
+    let mut process = Process::new(1, &config);
+    assert_eq!(process.passes(20, &get(A).path("/static/a;v=1/b.css")), 20);
+    for path in ["/search/..;/static/x", "/search/..%3B/static/x", "/healthz;x"] {
+        process.wait_ms(400_000);
+        assert_eq!(process.passes(20, &get(A).path(path)), 3, "{path}");
+    }
+}
+
+#[test]
+fn what_was_owed_under_a_tighter_limit_is_repaid_in_the_time_of_the_looser_one() {
+    for before in [rule("\"5/h\"", 3600.0, r#""throttle""#), rule("1", 1.0, r#""deny""#)] {
+        for workers in [1, 2] {
+            let mut process = Process::new(workers, &before);
+            process.wait_ms(6000);
+            process.passes(1000, &get(A));
+            process.wait_ms(400);
+            process.configure(&rule("100", 1.0, r#""throttle""#));
+            process.passes(4, &get(A)); // each worker hears of the change
+            process.wait_ms(2000);
+            assert!(process.passes(100, &get(A)) >= 90, "{workers} workers");
+        }
+    }
+}
+
+#[test]
+fn each_request_is_judged_by_the_configuration_that_it_came_through() {
+    let strict = rule("1", 5.0, r#""throttle""#);
+    let mut process = Process::new(1, &strict);
+    let dropped = process.configure_beside(r#"{"mode": "observe"}"#);
+    assert_eq!(process.passes(20, &get(A)), 5, "a plan beside it is not its plan, whatever its name");
+    process.retire(dropped);
+    assert_eq!(process.passes(20, &get(A)), 0, "and leaves nothing when it goes");
+}
+
+#[test]
+fn a_module_that_goes_leaves_the_ledger_to_its_successor() {
+    let config = rule("1", 5.0, r#""throttle""#);
+    let mut process = Process::new(2, &config);
+    process.wait_ms(6000);
+    assert_eq!(process.passes_on(0, 20, &get(A)), 5);
+    process.wait_ms(400);
+    process.retire_all_on(0);
+    assert_eq!(process.passes_on(1, 20, &get(A)), 0);
+}
+
+#[test]
 fn one_event_per_client_and_interval_however_many_workers_see_it() {
     let config = rule("1", 1.0, r#""log", "throttle""#);
     let mut process = Process::new(4, &config);

@@ -3,7 +3,7 @@
 //! ```text
 //! full when        tat <= now
 //! level (tokens) = (now + B·τ − max(tat, now)) / τ
-//! charge:    tat = max(tat, now) + τ            never beyond now + B·τ + 300 s
+//! charge:    tat = max(tat, now) + τ            never beyond now + B·τ + deepest debt
 //! wait           = max(tat, now) + τ − B·τ − now   until one token is there; refused before, admitted at it
 //! ```
 //!
@@ -66,9 +66,15 @@ impl Quota {
         self.interval.times(self.burst as u64)
     }
 
-    /// The latest `tat` that a bucket may have: the capacity and [`MAX_DEBT`] from now.
+    /// The latest `tat` that a bucket may have: the capacity and the deepest debt from now. A bucket that pays only for
+    /// what it admits has no debt of its own, but what workers admitted together beyond it (less than the capacity)
+    /// or what it owed under another quota, for which a caller now within the limit must not wait.
     pub fn ceiling(&self, now: Nanos) -> Nanos {
-        now + self.capacity() + MAX_DEBT
+        let debt = match self.charge {
+            Charge::Admitted => self.capacity().min(MAX_DEBT),
+            Charge::Every => MAX_DEBT,
+        };
+        now + self.capacity() + debt
     }
 
     /// Whole tokens that are there, at most `burst`; none in debt.

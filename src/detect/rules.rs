@@ -7,6 +7,7 @@ use crate::hash::{Family, Seed, SubjectHash};
 use crate::identity::key::{Caller, KeySpec, Part};
 use crate::identity::prefixes::Prefixes;
 use crate::request::Request;
+use crate::request::path::Paths;
 use crate::time::Nanos;
 
 /// The rules of one configuration.
@@ -84,10 +85,10 @@ fn without_port(authority: &[u8]) -> &[u8] {
 }
 
 impl Match {
-    /// Does the rule apply? `path` is in normal form; a condition on a fact that is absent does not hold.
-    fn fits(&self, request: &Request, path: Option<&[u8]>) -> bool {
+    /// Does the rule apply? A condition on a fact that is absent does not hold.
+    fn fits(&self, request: &Request, paths: &Paths) -> bool {
         self.host.as_ref().is_none_or(|host| request.authority().is_some_and(|a| host.fits(a)))
-            && self.path_prefix.as_ref().is_none_or(|prefix| path.is_some_and(|p| p.starts_with(prefix)))
+            && self.path_prefix.as_ref().is_none_or(|prefix| paths.any(|path| path.starts_with(prefix)))
             && (self.methods.is_empty() || request.method().is_some_and(|m| self.has_method(m)))
             && self.route.as_ref().is_none_or(|route| request.route == Some(route.as_bytes()))
     }
@@ -138,8 +139,8 @@ enum Memo {
 pub struct Facts<'a> {
     /// The request.
     pub request: &'a Request<'a>,
-    /// Its path in normal form.
-    pub path: Option<&'a [u8]>,
+    /// Its path.
+    pub paths: Paths<'a>,
     /// The process's seed.
     pub seed: &'a Seed,
 }
@@ -183,7 +184,7 @@ impl Rules {
                 Some(list) => address.is_some_and(|address| list.contains(address)),
                 None => !claimed,
             };
-            if !for_address || !rule.matches.fits(facts.request, facts.path) {
+            if !for_address || !rule.matches.fits(facts.request, &facts.paths) {
                 continue;
             }
             let Some(subject) = subject(&mut self.subjects, settings, rule.key, caller, facts.seed) else {

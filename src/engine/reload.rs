@@ -10,50 +10,83 @@ use crate::time::Nanos;
 use std::rc::Rc;
 
 impl<S: Store + Clone> Engine<S> {
-    /// Puts a plan in force for the filter of this name. Buckets keep their balance; those of rules that no plan
-    /// names any more go.
+    /// Puts a plan in force beside those that are, for the filter of this name. A reload configures the new plan, then
+    /// retires the old one: in between, each request is judged by the plan of the configuration that Envoy sent it
+    /// through, and a plan that Envoy drops again (its listener was refused for another reason) has judged nobody.
+    /// Buckets keep their balance.
     pub fn configure(&mut self, name: &str, plan: Plan, now: Nanos) -> InstanceId {
         let now = self.read_clock(now);
         let series = plan.rules.rules.iter().map(|rule| self.metrics.rule(&rule.name)).collect();
-        let mut instance =
-            Instance { name: name.into(), plan: Rc::new(plan), rules: Rules::default(), series };
+        self.configured += 1;
+        let mut instance = Instance {
+            number: self.configured,
+            name: name.into(),
+            plan: Rc::new(plan),
+            rules: Rules::default(),
+            series,
+        };
         if let Some(serving) = &mut self.serving {
             instance.bind(serving);
-            serving.exchange.reconfigure(instance.plan.exchange, now);
         }
-        let (id, before) = self.install(instance);
-        if let Some(before) = before {
-            self.forget_rules_that_went(&before);
-        }
+        let id = self.install(instance);
+        self.take_on_exchange_settings(now);
         id
     }
 
-    fn install(&mut self, instance: Instance) -> (InstanceId, Option<Instance>) {
-        match self.instances.iter_mut().enumerate().find(|(_, known)| known.name == instance.name) {
-            Some((index, known)) => (InstanceId(index), Some(core::mem::replace(known, instance))),
+    /// Ends a plan: no request comes for it any more. Where another one took its place, buckets of rules that no plan
+    /// names any more go. Where none did, the module itself may be going, and its successor counts on in the ledger.
+    pub fn retire(&mut self, id: InstanceId, now: Nanos) {
+        let now = self.read_clock(now);
+        let Some(gone) = self.instances.get_mut(id.0).and_then(Option::take) else { return };
+        self.take_on_exchange_settings(now);
+        let mut others = self.instances.iter().flatten();
+        if others.any(|other| other.name == gone.name && other.number > gone.number) {
+            self.forget_rules_that_went(&gone);
+        }
+    }
+
+    /// Is no plan in force?
+    pub fn is_idle(&self) -> bool {
+        self.instances.iter().all(Option::is_none)
+    }
+
+    fn install(&mut self, instance: Instance) -> InstanceId {
+        match self.instances.iter_mut().enumerate().find(|(_, place)| place.is_none()) {
+            Some((index, place)) => {
+                *place = Some(instance);
+                InstanceId(index)
+            }
             None => {
-                self.instances.push(instance);
-                (InstanceId(self.instances.len() - 1), None)
+                self.instances.push(Some(instance));
+                InstanceId(self.instances.len() - 1)
             }
         }
     }
 
-    fn forget_rules_that_went(&mut self, before: &Instance) {
-        let Some(serving) = &mut self.serving else { return };
-        let in_use = |tag: &u16| {
-            let mut families = self.instances.iter().flat_map(|instance| instance.rules.families());
-            families.any(|family| family.tag() == *tag) || serving.log_claims.tag() == *tag
-        };
-        let mut gone: Vec<u16> = before.rules.families().iter().map(Family::tag).collect();
-        gone.retain(|tag| !in_use(tag));
-        if !gone.is_empty() {
-            serving.exchange.forget(&gone);
+    /// All instances share one exchange: the latest says how.
+    fn take_on_exchange_settings(&mut self, now: Nanos) {
+        let latest = self.instances.iter().flatten().max_by_key(|instance| instance.number);
+        if let (Some(latest), Some(serving)) = (latest, &mut self.serving) {
+            serving.exchange.reconfigure(latest.plan.exchange, now);
         }
     }
 
-    /// The plan in force for a filter.
+    fn forget_rules_that_went(&mut self, gone: &Instance) {
+        let Some(serving) = &mut self.serving else { return };
+        let in_use = |tag: &u16| {
+            let mut families = self.instances.iter().flatten().flat_map(|instance| instance.rules.families());
+            families.any(|family| family.tag() == *tag) || serving.log_claims.tag() == *tag
+        };
+        let mut tags: Vec<u16> = gone.rules.families().iter().map(Family::tag).collect();
+        tags.retain(|tag| !in_use(tag));
+        if !tags.is_empty() {
+            serving.exchange.forget(&tags);
+        }
+    }
+
+    /// The plan of an instance.
     pub fn plan(&self, id: InstanceId) -> Option<&Rc<Plan>> {
-        self.instances.get(id.0).map(|instance| &instance.plan)
+        self.instances.get(id.0)?.as_ref().map(|instance| &instance.plan)
     }
 
     /// Makes the tables when the first stream comes.
@@ -72,7 +105,7 @@ impl<S: Store + Clone> Engine<S> {
     pub(super) fn rebind(&mut self) {
         let Some(serving) = &mut self.serving else { return };
         serving.rename();
-        self.instances.iter_mut().for_each(|instance| instance.bind(serving));
+        self.instances.iter_mut().flatten().for_each(|instance| instance.bind(serving));
     }
 }
 
@@ -103,6 +136,7 @@ impl Scratch {
     fn reserved() -> Scratch {
         Scratch {
             path: Vec::with_capacity(4096),
+            other_path: Vec::with_capacity(4096),
             subject: String::with_capacity(512),
             reason: String::with_capacity(640),
         }

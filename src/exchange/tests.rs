@@ -242,17 +242,19 @@ fn foreign_and_truncated_values_are_counted_and_replaced() {
 
 #[test]
 fn a_balance_from_the_far_future_is_clamped_to_the_deepest_debt() {
-    let store = MemStore::new();
-    let (mut worker, now) = lone(&store);
-    let key = key(&worker, "r", 1);
-    let mut blob = Vec::new();
-    let mut shard = Shard::open(&mut blob, 128);
-    let seat = shard.seat(key);
-    shard.put(seat, key, ledger::Entry { tat: Nanos::MAX, who: who::Who(u64::MAX) }, now);
-    store.overwrite(ShardName::new((key.0 >> 55) as usize).as_str(), &blob);
-    assert_eq!(worker.charge(key, &TEN, now), Verdict::Refuse { wait: MAX_DEBT + TEN.interval });
-    let repaid = now + MAX_DEBT + TEN.interval;
-    assert_eq!(worker.charge(key, &TEN, repaid), Verdict::Admit);
+    for (quota, debt) in [(TEN, TEN.capacity()), (EVERY, MAX_DEBT)] {
+        let store = MemStore::new();
+        let (mut worker, now) = lone(&store);
+        let key = key(&worker, "r", 1);
+        let mut blob = Vec::new();
+        let mut shard = Shard::open(&mut blob, 128);
+        let seat = shard.seat(key);
+        shard.put(seat, key, ledger::Entry { tat: Nanos::MAX, who: who::Who(u64::MAX) }, now);
+        store.overwrite(ShardName::new((key.0 >> 55) as usize).as_str(), &blob);
+        assert_eq!(worker.charge(key, &quota, now), Verdict::Refuse { wait: debt + quota.interval });
+        let repaid = now + debt + quota.interval;
+        assert_eq!(worker.charge(key, &quota, repaid), Verdict::Admit);
+    }
 }
 
 #[test]

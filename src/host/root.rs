@@ -53,6 +53,12 @@ impl Context for Root {
             if worker.ticker == self.id {
                 worker.ticker = 0;
             }
+            if let Some(instance) = self.instance.take() {
+                worker.engine.retire(instance, clock::now());
+            }
+            if worker.engine.is_idle() {
+                worker.stats.withdraw(&mut worker.engine.metrics);
+            }
         });
         true
     }

@@ -16,6 +16,15 @@ impl Stats {
         });
     }
 
+    /// Publishes what is left and takes this VM's part out of the gauges, which would keep it when the VM is gone.
+    pub fn withdraw(&mut self, metrics: &mut Metrics) {
+        self.publish(metrics);
+        metrics.withdraw(|index, name, kind, difference| {
+            let Some(id) = self.id(index, name, kind) else { return false };
+            abi::increment_metric(id, difference).is_ok()
+        });
+    }
+
     /// Makes every metric known, so that those at zero show.
     pub fn define_all(&mut self, metrics: &Metrics) {
         for (index, name, kind) in metrics.names() {

@@ -84,7 +84,9 @@ impl<'a> Caller<'a> {
             Part::Consumer => hasher.part(3, &self.consumer()?),
             Part::Route => hasher.part(4, self.request.route?),
             Part::Header(name) => hasher.part(5, name.as_bytes()).part(5, self.request.headers.get(name)?),
-            Part::Cookie(name) => hasher.part(6, name.as_bytes()).part(6, self.request.headers.cookie(name)?),
+            Part::Cookie(name) => {
+                hasher.part(6, name.as_bytes()).part(6, &self.request.headers.cookie(name)?)
+            }
         };
         Some(())
     }
@@ -118,7 +120,7 @@ impl<'a> Caller<'a> {
                 let _ = write!(out, "route:{}", String::from_utf8_lossy(route));
             }
             Part::Header(name) => describe_named("header", name, headers.get(name), out),
-            Part::Cookie(name) => describe_named("cookie", name, headers.cookie(name), out),
+            Part::Cookie(name) => describe_named("cookie", name, headers.cookie(name).as_deref(), out),
         }
     }
 }
@@ -142,10 +144,10 @@ fn sha256(value: &[u8]) -> Digest256 {
 fn credential(place: &Credential, request: &Request) -> Option<Digest256> {
     match place {
         Credential::Header(name) if &**name == "authorization" => {
-            request.headers.get(name).and_then(authorization)
+            request.headers.all(name).find_map(authorization)
         }
-        Credential::Header(name) => plain(request.headers.get(name)?),
-        Credential::Cookie(name) => plain(request.headers.cookie(name)?),
+        Credential::Header(name) => request.headers.all(name).find_map(plain),
+        Credential::Cookie(name) => plain(&request.headers.cookie(name)?),
         Credential::Query(name) => query_parameter(request.path()?, name),
     }
 }
@@ -243,6 +245,24 @@ mod tests {
             assert_eq!(consumer(&[(":path", path)]), Some(sha256(b"k1")), "{path}");
         }
         assert_eq!(consumer(&[(":path", "/?api_key=")]), None);
+    }
+
+    #[test]
+    fn another_encoding_of_a_cookie_is_no_new_consumer() {
+        for cookie in
+            ["session=k1", "session=%6b1", "%73ession=k%31", "session=\"k1\"", "a=b; session = k1 ;c=d"]
+        {
+            assert_eq!(consumer(&[("cookie", cookie)]), Some(sha256(b"k1")), "{cookie}");
+        }
+    }
+
+    #[test]
+    fn an_empty_credential_hides_no_other_of_its_name() {
+        let key = Some(sha256(b"k1"));
+        assert_eq!(consumer(&[("x-api-key", ""), ("x-api-key", "k1")]), key);
+        assert_eq!(consumer(&[("cookie", "session=; session=k1")]), key);
+        assert_eq!(consumer(&[("cookie", "session=\"\""), ("cookie", "session=k1")]), key);
+        assert_eq!(consumer(&[("authorization", " "), ("authorization", "k1")]), key);
     }
 
     #[test]

@@ -91,6 +91,15 @@ fn json_goes_to_those_who_prefer_it() {
 }
 
 #[test]
+fn an_accept_without_end_is_read_at_its_beginning_only() {
+    for padding in [",".repeat(60_000), "a/b,".repeat(16), " ".repeat(600)] {
+        let accept = format!("{padding}application/json");
+        let (_, headers) = answer(&ruling(Action::Throttle, Nanos::ZERO), &[("accept", accept.as_bytes())]);
+        assert_eq!(header(&headers, "content-type"), Some("text/plain; charset=utf-8"), "{}", accept.len());
+    }
+}
+
+#[test]
 fn a_script_of_another_origin_can_read_the_refusal() {
     let (_, headers) = answer(&ruling(Action::Throttle, Nanos::ZERO), &[("origin", b"https://app.example")]);
     assert_eq!(header(&headers, "access-control-allow-origin"), Some("https://app.example"));

@@ -2,6 +2,9 @@
 //! then each name and value, NUL-terminated; little-endian. Read in place: one host call brings all headers of a
 //! request, and looking one up allocates nothing. Values are any bytes.
 
+use percent_encoding::percent_decode;
+use std::borrow::Cow;
+
 /// A view on an encoded header map. What is malformed reads as absent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headers<'a> {
@@ -34,17 +37,28 @@ impl<'a> Headers<'a> {
         self.iter().find(|(n, _)| *n == name.as_bytes()).map(|(_, value)| value)
     }
 
-    /// The value of cookie `name`, from the first `cookie` field that has it (HTTP/2 may split the field).
-    pub fn cookie(&self, name: &str) -> Option<&'a [u8]> {
-        self.iter().filter(|(n, _)| *n == b"cookie").find_map(|(_, field)| {
-            field.split(|&b| b == b';').find_map(|pair| {
-                let pair = pair.trim_ascii();
-                let equals = pair.iter().position(|&b| b == b'=')?;
-                let (n, value) = (pair.get(..equals)?, pair.get(equals + 1..)?);
-                (n == name.as_bytes()).then_some(value)
-            })
-        })
+    /// The values of all fields of this name.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.iter().filter(move |(n, _)| *n == name.as_bytes()).map(|(_, value)| value)
     }
+
+    /// The value of cookie `name` as applications read it: decoded, without quotes. An empty one counts only where
+    /// there is no other, in whichever `cookie` field (HTTP/2 may split the field).
+    pub fn cookie(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let pairs = self.all("cookie").flat_map(|field| field.split(|&b| b == b';'));
+        let mut values = pairs.filter_map(|pair| {
+            let equals = pair.iter().position(|&b| b == b'=')?;
+            let (n, value) = (pair.get(..equals)?.trim_ascii(), pair.get(equals + 1..)?.trim_ascii());
+            percent_decode(n).eq(name.bytes()).then(|| unquoted(value))
+        });
+        let first = values.next()?;
+        Some(if first.is_empty() { values.find(|value| !value.is_empty()).unwrap_or(first) } else { first })
+    }
+}
+
+fn unquoted(value: &[u8]) -> Cow<'_, [u8]> {
+    let inner = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    percent_decode(inner.unwrap_or(value)).into()
 }
 
 /// Iterator over the pairs of [`Headers`].
@@ -143,8 +157,8 @@ mod tests {
     fn a_cookie_is_found_in_any_of_several_fields() {
         let bytes = blob(&[("cookie", b"a=1; session=x=y"), ("cookie", b" b = 2;token=t;;=")]);
         let headers = Headers::parse(&bytes);
-        assert_eq!(headers.cookie("session"), Some(&b"x=y"[..]));
-        assert_eq!(headers.cookie("token"), Some(&b"t"[..]));
+        assert_eq!(headers.cookie("session").as_deref(), Some(&b"x=y"[..]));
+        assert_eq!(headers.cookie("token").as_deref(), Some(&b"t"[..]));
         assert_eq!(headers.cookie("sess"), None);
     }
 

@@ -8,6 +8,51 @@
 
 /// Replaces `out` with the normal form of `path`. It always starts with `/`.
 pub fn normalise(path: &[u8], out: &mut Vec<u8>) {
+    read(path, Parameters::Dropped, out);
+}
+
+/// Replaces `out` with the path as servers read it to whom `;` is a character like any other: for them `/a/..;/b` is
+/// below `/a/`, where [`normalise`] reads `/b`. `false`, and nothing, where there is no `;`: then there is one reading.
+pub fn normalise_with_parameters(path: &[u8], out: &mut Vec<u8>) -> bool {
+    out.clear();
+    let end = path.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(path.len());
+    let path = path.get(..end).unwrap_or_default();
+    let has_parameters = path.contains(&b';') || path.windows(3).any(|t| t.eq_ignore_ascii_case(b"%3B"));
+    if has_parameters {
+        read(path, Parameters::Kept, out);
+    }
+    has_parameters
+}
+
+/// A path as servers may read it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Paths<'a> {
+    /// In normal form.
+    pub normal: Option<&'a [u8]>,
+    /// With its parameters, where it has any.
+    pub other: Option<&'a [u8]>,
+}
+
+impl Paths<'_> {
+    /// Does it hold for one reading? What limits asks so, as it must not be walked around.
+    pub fn any(&self, holds: impl FnMut(&[u8]) -> bool) -> bool {
+        self.normal.into_iter().chain(self.other).any(holds)
+    }
+
+    /// Is there a path, and does it hold for every reading? What exempts asks so, as it must not be walked into.
+    pub fn all(&self, holds: impl FnMut(&[u8]) -> bool) -> bool {
+        self.normal.is_some() && self.normal.into_iter().chain(self.other).all(holds)
+    }
+}
+
+/// What becomes of `;` and what follows it in a segment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parameters {
+    Dropped,
+    Kept,
+}
+
+fn read(path: &[u8], parameters: Parameters, out: &mut Vec<u8>) {
     out.clear();
     out.push(b'/');
     let end = path.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(path.len());
@@ -15,7 +60,7 @@ pub fn normalise(path: &[u8], out: &mut Vec<u8>) {
     let mut segments = path.split(|&b| b == b'/').peekable();
     while let Some(segment) = segments.next() {
         let start = out.len();
-        clean(segment, out);
+        clean(segment, parameters, out);
         let last = segments.peek().is_none();
         match out.get(start..) {
             Some(b"." | b"") => out.truncate(start),
@@ -29,8 +74,8 @@ pub fn normalise(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends one segment, decoded where it may be and without its parameters.
-fn clean(mut segment: &[u8], out: &mut Vec<u8>) {
+/// Appends one segment, decoded where it may be.
+fn clean(mut segment: &[u8], parameters: Parameters, out: &mut Vec<u8>) {
     while let Some((&byte, rest)) = segment.split_first() {
         let (byte, rest, escaped) = match (byte, triplet(rest)) {
             (b'%', Some((decoded, rest))) => (decoded, rest, true),
@@ -38,7 +83,8 @@ fn clean(mut segment: &[u8], out: &mut Vec<u8>) {
         };
         segment = rest;
         match byte {
-            b';' => return,
+            b';' if parameters == Parameters::Dropped => return,
+            b';' => out.push(b';'),
             _ if is_unreserved(byte) || (!escaped && is_path_mark(byte)) => out.push(byte),
             _ => out.extend_from_slice(percent_encoding::percent_encode_byte(byte).as_bytes()),
         }
@@ -117,6 +163,22 @@ mod tests {
             ("/a!$&'()*+,=:@~-._", "/a!$&'()*+,=:@~-._"),
         ] {
             assert_eq!(String::from_utf8(normal(spelling.as_bytes())).unwrap(), path, "{spelling}");
+        }
+    }
+
+    #[test]
+    fn a_path_with_parameters_has_a_second_reading() {
+        for (path, reading) in [
+            ("/api/..;/x", Some("/api/..;/x")),
+            ("/api/..%3b/../x?y;z", Some("/api/x")),
+            ("//a;v=1/./%62", Some("/a;v=1/b")),
+            ("/a/b?c;d", None),
+            ("/a/b", None),
+        ] {
+            let mut out = vec![1];
+            let found = normalise_with_parameters(path.as_bytes(), &mut out);
+            assert_eq!(found.then(|| String::from_utf8(out.clone()).unwrap()).as_deref(), reading, "{path}");
+            assert_eq!(out.is_empty(), reading.is_none());
         }
     }
 

@@ -260,6 +260,16 @@ impl Metrics {
         }
     }
 
+    /// Takes back what the gauges have published: this worker's part in them ends, or begins anew with the next flush.
+    pub fn withdraw(&mut self, mut publish: impl FnMut(usize, &str, Kind, i64) -> bool) {
+        for (index, series) in self.series.iter_mut().enumerate() {
+            let due = series.kind == Kind::Gauge && series.published != 0;
+            if due && publish(index, &series.name, series.kind, series.published.saturating_neg()) {
+                series.published = 0;
+            }
+        }
+    }
+
     /// Every series, in the order of [`Metrics::flush`]'s indices: one that stays at zero is worth showing too.
     pub fn names(&self) -> impl Iterator<Item = (usize, &str, Kind)> {
         self.series.iter().enumerate().map(|(index, series)| (index, &*series.name, series.kind))
@@ -351,5 +361,21 @@ mod tests {
         assert_eq!(flushed(&mut metrics).len(), 2);
         metrics.set(Metric::ExchangeSyncs, 4);
         assert!(flushed(&mut metrics).is_empty(), "a counter never goes down");
+    }
+
+    #[test]
+    fn a_worker_that_goes_takes_its_part_of_the_gauges_along() {
+        let mut metrics = Metrics::new();
+        metrics.set(Metric::Workers, 1);
+        metrics.count(Metric::Requests);
+        flushed(&mut metrics);
+        let mut taken = Vec::new();
+        metrics.withdraw(|_, name, _, difference| {
+            taken.push((name.to_owned(), difference));
+            true
+        });
+        assert_eq!(taken, [("weir_workers".to_owned(), -1)], "and leaves the counters");
+        metrics.withdraw(|_, _, _, _| unreachable!("nothing is taken back twice"));
+        assert_eq!(flushed(&mut metrics), [("weir_workers".to_owned(), 1)], "it may come back");
     }
 }

@@ -56,6 +56,33 @@ async fn the_numbers_go_on_over_a_reload() {
 }
 
 #[tokio::test]
+async fn a_module_that_is_replaced_takes_its_part_of_the_gauges_along() {
+    let upstream = Upstream::start().await;
+    let config = enforce(json!([slow_rule("r", 3, &["throttle"])]));
+    let mut proxy = Proxy::with(config.clone())
+        .edit_listener(|listener| {
+            let manager = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
+            let weir = &mut manager["http_filters"][0]["typed_config"]["config"];
+            if weir["configuration"].to_string().contains("log_interval_seconds") {
+                let text =
+                    json!({ "@type": "type.googleapis.com/google.protobuf.StringValue", "value": "other" });
+                weir["vm_config"]["configuration"] = text; // another VM
+            }
+        })
+        .start(&upstream)
+        .await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 3);
+    proxy.metric_becomes("weir_workers", &[], 1).await;
+
+    let other = with(config, "events", json!({ "log_interval_seconds": 60 }));
+    assert_eq!(proxy.reconfigure(other).await, Update::Accepted);
+    proxy.metric_becomes("weir_workers", &[], 0).await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 0, "the balance is the process's");
+    proxy.metric_becomes("weir_workers", &[], 1).await;
+    proxy.metric_becomes("weir_requests_total", &[], 20).await;
+}
+
+#[tokio::test]
 async fn nothing_that_a_client_sends_becomes_a_name_or_label() {
     let upstream = Upstream::start().await;
     let proxy = Proxy::with(enforce(json!([slow_rule("r", 1, &["log", "throttle"])]))).start(&upstream).await;

@@ -140,6 +140,46 @@ async fn an_invalid_update_is_refused_with_every_error_and_the_running_one_stays
     proxy.assert_never_trapped().await;
 }
 
+/// Envoy makes and configures the filters of a listener before it has read all of it.
+#[tokio::test]
+async fn an_update_that_envoy_refuses_for_another_reason_changes_nothing() {
+    let upstream = Upstream::start().await;
+    let mut proxy = Proxy::with(enforce(json!([slow_rule("r", 3, &["throttle"])])))
+        .workers(2)
+        .edit_listener(|listener| {
+            let manager = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
+            if manager["http_filters"].to_string().contains("observe") {
+                manager["http_filters"][1]["typed_config"]["strict_check_headers"] =
+                    json!(["no-such-header"]);
+            }
+        })
+        .start(&upstream)
+        .await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.7")).await, 3);
+
+    assert_eq!(proxy.reconfigure(json!({ "mode": "observe" })).await, Update::Rejected);
+    for _ in 0..8 {
+        assert_eq!(served(&mut proxy.http1(), 2, get("/").client("203.0.113.7")).await, 0);
+    }
+    assert_eq!(served(&mut proxy.http1(), 10, get("/").client("203.0.113.8")).await, 3);
+    proxy.assert_never_trapped().await;
+}
+
+#[tokio::test]
+async fn filters_of_one_name_go_by_their_own_configurations() {
+    let upstream = Upstream::start().await;
+    let strict = enforce(json!([slow_rule("r", 3, &["throttle"])]));
+    let proxy = Proxy::with(strict)
+        .listener("open", json!({ "mode": "observe" }))
+        .edit_listener(|listener| {
+            let manager = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
+            manager["http_filters"][0]["typed_config"]["config"]["name"] = json!("weir");
+        })
+        .start(&upstream)
+        .await;
+    assert_eq!(served(&mut proxy.http1(), 10, get("/")).await, 3);
+}
+
 #[tokio::test]
 async fn an_invalid_first_configuration_is_refused_with_the_reason_in_the_log() {
     let upstream = Upstream::start().await;

@@ -182,7 +182,9 @@ impl Process {
     /// A reload, as each worker meets it.
     pub fn configure(&mut self, json: &str) {
         for worker in &mut self.workers {
+            let before = worker.instance;
             worker.instance = worker.engine.configure("weir", plan(json), self.now);
+            worker.engine.retire(before, self.now);
         }
     }
 
@@ -196,6 +198,27 @@ impl Process {
     /// Sends what follows through another filter of the first worker.
     pub fn switch_to(&mut self, filter: InstanceId) {
         self.workers[0].instance = filter;
+    }
+
+    /// Another configuration of the same filter in the first worker, which no request comes through.
+    pub fn configure_beside(&mut self, json: &str) -> InstanceId {
+        self.workers[0].engine.configure("weir", plan(json), self.now)
+    }
+
+    /// Ends a configuration of the first worker.
+    pub fn retire(&mut self, instance: InstanceId) {
+        self.workers[0].engine.retire(instance, self.now);
+    }
+
+    /// Ends a worker's configuration without another in its place, as when the module is replaced.
+    pub fn retire_all_on(&mut self, worker: usize) {
+        let Worker { engine, instance, .. } = &mut self.workers[worker];
+        engine.retire(*instance, self.now);
+    }
+
+    /// How many of `n` requests at once pass on one worker.
+    pub fn passes_on(&mut self, worker: usize, n: usize, call: &Call) -> usize {
+        (0..n).filter(|_| self.call_on(worker, call) == Got::Pass).count()
     }
 
     /// The sum of a series over all workers.

@@ -3,7 +3,7 @@ use crate::counters::bucket::Charge;
 use crate::hash::Key;
 use crate::identity;
 use crate::request::headers::{Headers, Pairs};
-use crate::request::path::normalise;
+use crate::request::path::{Paths, normalise, normalise_with_parameters};
 
 /// Admits each key `burst` times and remembers who was charged.
 #[derive(Default)]
@@ -60,7 +60,10 @@ fn matched(settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16
         let mut path = Vec::new();
         normalise(request.path().unwrap_or_default(), &mut path);
         let identity = identity::Settings::default();
-        let facts = Facts { request: &request, path: Some(&path), seed: &SEED };
+        let mut other = Vec::new();
+        let has_other = normalise_with_parameters(request.path().unwrap_or_default(), &mut other);
+        let paths = Paths { normal: Some(&path), other: has_other.then_some(&other) };
+        let facts = Facts { request: &request, paths, seed: &SEED };
         let mut caller = Caller::of(&identity, &request);
         let found = rules.observe(settings, &facts, &mut caller, meter, Nanos::ZERO);
         last = found.hits.iter().map(|hit| hit.rule).collect();
@@ -99,6 +102,12 @@ fn a_rule_applies_where_all_its_conditions_hold() {
     let twice = |request: &str| matched(&settings, &mut Count::default(), &[request, request]);
     assert_eq!(twice("192.0.2.1:1 POST a.example.com /api/x"), [0]);
     assert_eq!(twice("192.0.2.1:1 PUT A.EXAMPLE.com:8443 //%61pi/../api/x?y"), [0]);
+    assert_eq!(
+        twice("192.0.2.1:1 PUT a.example.com /x/..;/api/y"),
+        [0],
+        "below /api/ where ; means parameters"
+    );
+    assert_eq!(twice("192.0.2.1:1 PUT a.example.com /api/..;/x"), [0], "below /api/ where it does not");
     assert_eq!(twice("192.0.2.1:1 GET a.example.com /api/x"), NONE);
     assert_eq!(twice("192.0.2.1:1 POST a.example.org /api/x"), NONE);
     assert_eq!(twice("192.0.2.1:1 POST a.example.com /apis"), NONE);
