@@ -4,7 +4,7 @@
 mod reload;
 mod report;
 
-use crate::config::plan::Plan;
+use crate::config::plan::{Needs, Plan};
 use crate::detect::rules::{Facts, Rules};
 use crate::exchange::{Exchange, Gauges, Own};
 use crate::hash::{Family, Seed};
@@ -15,7 +15,6 @@ use crate::policy::{self, Ruling, Rulings};
 use crate::request::Request;
 use crate::request::path::{self, Paths};
 use crate::shared::Store;
-use crate::telemetry::events::Event;
 use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, RuleSeries};
 use crate::time::{Nanos, Steady, Step};
 use core::net::IpAddr;
@@ -47,6 +46,7 @@ struct Instance {
     /// The filter's name in Envoy's configuration: a later instance of the same name is its reload.
     name: Box<str>,
     plan: Rc<Plan>,
+    needs: Needs,
     rules: Rules,
     series: Box<[RuleSeries]>,
 }
@@ -79,8 +79,6 @@ pub struct Decision {
     pub exempt: Option<ExemptReason>,
     /// What matched.
     pub rulings: Rulings,
-    /// What is to be told.
-    pub event: Option<Box<Event>>,
     /// To be logged once: a proxy's address that was met where a client's should be.
     pub suspect: Option<IpAddr>,
 }
@@ -113,26 +111,28 @@ impl<S: Store + Clone> Engine<S> {
         }
     }
 
-    /// Judges one request. Its ticket goes to [`Engine::on_complete`] when it ends, whatever becomes of it.
+    /// What a request of this instance must bring along; the rest may be absent.
+    pub fn needs(&self, id: InstanceId) -> Needs {
+        self.instances.get(id.0).and_then(Option::as_ref).map_or(Needs::default(), |instance| instance.needs)
+    }
+
+    /// Judges one request. Its ticket goes to [`Engine::on_complete`] when it ends, whatever becomes of it. A decision
+    /// with a ruling is to be told: [`Engine::report`].
     pub fn on_request(&mut self, id: InstanceId, request: &Request, now: Nanos) -> (Decision, Ticket) {
         let now = self.read_clock(now);
         self.serve(id, now);
         self.metrics.count(Metric::Requests);
         self.in_flight = self.in_flight.saturating_add(1);
-        let mut decision = self.judge(id, request, now).unwrap_or_default();
-        if decision.ruling().is_some() {
-            decision.event = self.report(id, &decision.rulings, request, now);
-        }
-        (decision, Ticket(()))
+        (self.judge(id, request, now).unwrap_or_default(), Ticket(()))
     }
 
     /// identity → exempt? → detectors → policy.
     fn judge(&mut self, id: InstanceId, request: &Request, now: Nanos) -> Option<Decision> {
-        let Instance { plan, rules, .. } = self.instances.get_mut(id.0)?.as_mut()?;
+        let Instance { plan, needs, rules, .. } = self.instances.get_mut(id.0)?.as_mut()?;
         let serving = self.serving.as_mut()?;
         let mut caller = Caller::of(&plan.identity, request);
-        let paths = read_path(plan, request, &mut self.scratch);
-        count_missing_facts(&mut self.metrics, &caller.source, request);
+        let paths = read_path(needs, request, &mut self.scratch);
+        count_missing_facts(&mut self.metrics, &caller.source, needs, request);
 
         if let Some(reason) = exempt(plan, &caller.source, request, &paths) {
             self.metrics.count_exempt(reason);
@@ -184,9 +184,9 @@ impl<S: Store + Clone> Engine<S> {
 }
 
 /// The path as servers may read it, where the plan looks at it.
-fn read_path<'a>(plan: &Plan, request: &Request, scratch: &'a mut Scratch) -> Paths<'a> {
+fn read_path<'a>(needs: &Needs, request: &Request, scratch: &'a mut Scratch) -> Paths<'a> {
     scratch.path.clear();
-    let Some(raw) = request.path().filter(|_| plan.needs_path()) else { return Paths::default() };
+    let Some(raw) = request.path().filter(|_| needs.path) else { return Paths::default() };
     path::normalise(raw, &mut scratch.path);
     let has_other = path::normalise_with_parameters(raw, &mut scratch.other_path);
     Paths { normal: Some(&scratch.path), other: has_other.then_some(&scratch.other_path) }
@@ -206,16 +206,16 @@ fn exempt(plan: &Plan, source: &Source, request: &Request, paths: &Paths) -> Opt
     }
 }
 
-fn count_missing_facts(metrics: &mut Metrics, source: &Source, request: &Request) {
+fn count_missing_facts(metrics: &mut Metrics, source: &Source, needs: &Needs, request: &Request) {
     match source {
         Source::Unknown => metrics.count_missing(Fact::Address),
         Source::Proxy(_) => metrics.count(Metric::IdentitySuspect),
         Source::Trusted(_) | Source::Client(_) => {}
     }
-    if request.path().is_none() {
+    if needs.path && request.path().is_none() {
         metrics.count_missing(Fact::Path);
     }
-    if request.authority().is_none() {
+    if needs.headers && request.authority().is_none() {
         metrics.count_missing(Fact::Authority);
     }
 }

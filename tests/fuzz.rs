@@ -125,7 +125,7 @@ proptest! {
                 let refused = reply.write(&ruling, &request);
                 prop_assert_eq!(refused, ruling.response.actions.answer > Action::Log);
             }
-            if let Some(event) = &decision.event {
+            if let Some(event) = engine.report(id, &decision.rulings, &request, Nanos(*now)) {
                 prop_assert!(serde_json::from_str::<serde_json::Value>(&event.to_json(*now)).is_ok());
             }
             engine.on_complete(ticket);

@@ -167,7 +167,8 @@ fn what_is_exempt_is_neither_limited_nor_counted() {
 fn a_proxy_met_in_place_of_a_client_is_logged_once() {
     let config = r#"{"client": {"proxies": ["10.0.0.0/8"]}}"#;
     let mut process = Process::new(4, config);
-    let told = (0..400).filter(|i| process.decide_on(i % 4, &get("10.1.2.3")).suspect.is_some()).count();
+    let told =
+        (0..400).filter(|i| process.decide_on(i % 4, &get("10.1.2.3")).decision.suspect.is_some()).count();
     assert_eq!(told, 1);
     assert_eq!(process.metric("weir_identity_suspect_total"), 400);
 }
@@ -190,11 +191,13 @@ fn a_consumer_is_limited_over_all_its_addresses() {
 
 #[test]
 fn without_an_address_there_is_no_verdict_and_it_is_counted() {
-    let mut process = Process::new(1, &rule("1", 1.0, r#""deny""#));
+    let rule =
+        rule("1", 1.0, r#""deny""#).replace(r#""rules""#, r#""exempt": [{"path": "/healthz"}], "rules""#);
+    let mut process = Process::new(1, &rule);
     for source in [None, Some(&b"\xff\xfe"[..]), Some(b""), Some(b"@/tmp/envoy.sock")] {
         let request = Request { source, route: None, headers: Headers::parse(&[]) };
         for _ in 0..10 {
-            assert!(process.decide_raw(0, &request).ruling().is_none());
+            assert!(process.decide_raw(0, &request).decision.ruling().is_none());
         }
     }
     assert_eq!(process.metric("weir_facts_missing_total.fact.address"), 40);

@@ -218,14 +218,22 @@ fn subject(
 
 impl Settings {
     /// Does a rule look at the route?
-    pub fn needs_route(&self) -> bool {
+    pub fn need_route(&self) -> bool {
         self.keys.iter().any(|key| key.has(&Part::Route))
             || self.rules.iter().any(|r| r.matches.route.is_some())
     }
 
     /// Does a rule look at the path?
-    pub fn needs_path(&self) -> bool {
+    pub fn need_path(&self) -> bool {
         self.rules.iter().any(|rule| rule.matches.path_prefix.is_some())
+    }
+
+    /// Does a rule look at headers? Host, method and credentials are in them.
+    pub fn need_headers(&self) -> bool {
+        let matches = |m: &Match| m.host.is_some() || m.path_prefix.is_some() || !m.methods.is_empty();
+        let parts = self.keys.iter().flat_map(|key| &key.0);
+        self.rules.iter().any(|rule| matches(&rule.matches))
+            || parts.into_iter().any(|part| !matches!(part, Part::Client | Part::Route))
     }
 }
 

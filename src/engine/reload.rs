@@ -21,6 +21,7 @@ impl<S: Store + Clone> Engine<S> {
         let mut instance = Instance {
             number: self.configured,
             name: name.into(),
+            needs: plan.needs(),
             plan: Rc::new(plan),
             rules: Rules::default(),
             series,

@@ -21,14 +21,16 @@ impl<S: Store + Clone> Engine<S> {
         &self.scratch.reason
     }
 
-    /// Counts the rulings, writes the reason and makes the event where one is due.
-    pub(super) fn report(
+    /// Counts the rulings, writes the reason and makes the event where one is due. `request` has its headers, needed
+    /// for the decision or not.
+    pub fn report(
         &mut self,
         id: InstanceId,
         rulings: &Rulings,
         request: &Request,
         now: Nanos,
-    ) -> Option<Box<Event>> {
+    ) -> Option<Event> {
+        let now = self.read_clock(now);
         let Instance { plan, series, .. } = self.instances.get(id.0)?.as_ref()?;
         for ruling in rulings.iter() {
             self.metrics.count_ruling(series.get(usize::from(ruling.hit.rule)), ruling.response);
@@ -48,7 +50,7 @@ impl<S: Store + Clone> Engine<S> {
         name(plan, told, &mut caller, &mut self.scratch.subject);
         path::normalise(request.path().unwrap_or_default(), &mut self.scratch.path);
         let (rule, subject) = (rule_name(plan, told), &self.scratch.subject);
-        Some(Box::new(Event::of(told, rule, subject, &caller, request, &self.scratch.path)))
+        Some(Event::of(told, rule, subject, &caller, request, &self.scratch.path))
     }
 
     /// Brings the numbers that are kept elsewhere into the metrics.

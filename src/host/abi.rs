@@ -42,6 +42,13 @@ pub enum MetricType {
 unsafe extern "C" {
     fn proxy_log(level: u32, text: *const u8, size: usize) -> u32;
     fn proxy_get_header_map_pairs(map: u32, data: *mut *mut u8, size: *mut usize) -> u32;
+    fn proxy_get_header_map_value(
+        map: u32,
+        name: *const u8,
+        name_size: usize,
+        data: *mut *mut u8,
+        size: *mut usize,
+    ) -> u32;
     fn proxy_get_property(path: *const u8, path_size: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_set_property(path: *const u8, path_size: usize, value: *const u8, size: usize) -> u32;
     fn proxy_get_shared_data(
@@ -93,6 +100,15 @@ fn returned(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Result<Bytes,
 pub fn request_headers() -> Result<Bytes, Status> {
     // SAFETY: the out-pointers are valid for the call.
     returned(|data, size| unsafe { proxy_get_header_map_pairs(REQUEST_HEADERS, data, size) })
+}
+
+/// Does the request have this header?
+pub fn has_request_header(name: &str) -> bool {
+    // SAFETY: `name` outlives the call, the out-pointers are valid for it.
+    let value = returned(|data, size| unsafe {
+        proxy_get_header_map_value(REQUEST_HEADERS, name.as_ptr(), name.len(), data, size)
+    });
+    value.is_ok_and(|value| !value.is_empty())
 }
 
 /// A property, by its path's parts joined with NUL.

@@ -2,24 +2,35 @@
 //! one, and everything else only where the plan needs it.
 
 use super::abi::{self, Bytes};
+use crate::config::plan::Needs;
 use crate::request::Request;
 use crate::request::headers::Headers;
 
 /// The bytes that a [`Request`] borrows.
 pub struct Facts {
-    headers: Bytes,
     source: Option<Bytes>,
     route: Option<Bytes>,
+    headers: Option<Bytes>,
 }
 
 impl Facts {
-    /// Asks the host for what the plan needs.
-    pub fn read(needs_route: bool) -> Facts {
-        Facts {
-            headers: abi::request_headers().unwrap_or_default(),
+    /// Asks the host for what the plan needs. A preflight is told by a header that nothing else has: to ask for one
+    /// that is absent is cheap, since nothing is returned.
+    pub fn read(needs: Needs) -> Facts {
+        let mut facts = Facts {
             source: present("source\0address"),
-            route: if needs_route { route() } else { None },
+            route: if needs.route { route() } else { None },
+            headers: None,
+        };
+        if needs.headers || abi::has_request_header("access-control-request-method") {
+            facts.complete();
         }
+        facts
+    }
+
+    /// Asks for the headers too, which an answer and an event need.
+    pub fn complete(&mut self) {
+        self.headers.get_or_insert_with(|| abi::request_headers().unwrap_or_default());
     }
 
     /// The request.
@@ -27,7 +38,7 @@ impl Facts {
         Request {
             source: self.source.as_deref(),
             route: self.route.as_deref(),
-            headers: Headers::parse(&self.headers),
+            headers: self.headers.as_deref().map_or(Headers::default(), Headers::parse),
         }
     }
 }

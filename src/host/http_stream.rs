@@ -4,6 +4,7 @@ use super::attributes::Facts;
 use super::{Worker, clock, events, reply, with_worker};
 use crate::engine::{Decision, InstanceId, Ticket};
 use crate::request::Request;
+use crate::time::Nanos;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
@@ -32,18 +33,21 @@ impl Context for HttpStream {}
 impl HttpContext for HttpStream {
     fn on_http_request_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
         let Some(instance) = self.instance else { return Action::Continue };
-        let needs_route =
-            with_worker(|worker| worker.engine.plan(instance).is_some_and(|plan| plan.needs_route()));
-        let facts = Facts::read(needs_route.unwrap_or(false));
-        let request = facts.request();
-        let judged = with_worker(|worker| {
-            let (decision, ticket) = worker.engine.on_request(instance, &request, clock::now());
-            (worker.carry_out(&decision, &request), ticket)
-        });
-        let Some((action, ticket)) = judged else { return Action::Continue };
+        let mut facts = Facts::read(with_worker(|worker| worker.engine.needs(instance)).unwrap_or_default());
+        let now = clock::now();
+        let judged = with_worker(|worker| worker.engine.on_request(instance, &facts.request(), now));
+        let Some((decision, ticket)) = judged else { return Action::Continue };
         self.complete(); // a stream that Envoy sends through the filters again begins anew
         self.ticket = Some(ticket);
-        action
+        if let Some(proxy) = decision.suspect {
+            events::warn_of_suspect(proxy);
+        }
+        if decision.ruling().is_none() {
+            return Action::Continue;
+        }
+        facts.complete();
+        let act = |worker: &mut Worker| worker.carry_out(instance, &decision, &facts.request(), now);
+        with_worker(act).unwrap_or(Action::Continue)
     }
 
     /// May come without any other callback: Envoy also logs requests that its codec refused.
@@ -59,14 +63,19 @@ impl Drop for HttpStream {
 }
 
 impl Worker {
-    fn carry_out(&mut self, decision: &Decision, request: &Request) -> Action {
-        if let Some(proxy) = decision.suspect {
-            events::warn_of_suspect(proxy);
+    fn carry_out(
+        &mut self,
+        instance: InstanceId,
+        decision: &Decision,
+        request: &Request,
+        now: Nanos,
+    ) -> Action {
+        let event = self.engine.report(instance, &decision.rulings, request, now);
+        if let Some(event) = event {
+            self.engine.metrics.count_event(events::tell(&event));
         }
-        let Some(shown) = decision.ruling() else { return Action::Continue };
-        reply::mark(shown, self.engine.reason());
-        if let Some(event) = &decision.event {
-            self.engine.metrics.count_event(events::tell(event));
+        if let Some(shown) = decision.ruling() {
+            reply::mark(shown, self.engine.reason());
         }
         let Some(ruling) = decision.rulings.enforced.filter(|ruling| self.reply.write(ruling, request))
         else {

@@ -375,7 +375,7 @@ mod tests {
             true
         });
         assert_eq!(taken, [("weir_workers".to_owned(), -1)], "and leaves the counters");
-        metrics.withdraw(|_, _, _, _| unreachable!("nothing is taken back twice"));
+        metrics.withdraw(|_, _, _, _| panic!("nothing is taken back twice"));
         assert_eq!(flushed(&mut metrics), [("weir_workers".to_owned(), 1)], "it may come back");
     }
 }

@@ -40,6 +40,7 @@ impl Worker {
         self.now = self.now + Nanos(50_000);
         let (decision, ticket) = self.engine.on_request(self.id, &request, self.now);
         if let Some(ruling) = decision.rulings.enforced {
+            self.engine.report(self.id, &decision.rulings, &request, self.now);
             self.reply.write(&ruling, &request);
         }
         self.engine.on_complete(ticket);

@@ -10,6 +10,7 @@ use weir::policy::Action;
 use weir::request::Request;
 use weir::request::headers::{Headers, Pairs};
 use weir::shared::mem::MemStore;
+use weir::telemetry::events::Event;
 use weir::telemetry::metrics::Kind;
 use weir::time::Nanos;
 
@@ -39,6 +40,12 @@ struct Worker {
 pub enum Got {
     Pass,
     Refused(Action),
+}
+
+/// A decision, and the event that tells of it.
+pub struct Told {
+    pub decision: Decision,
+    pub event: Option<Event>,
 }
 
 /// One request of a story.
@@ -124,7 +131,7 @@ impl Process {
 
     /// One request on one worker, from begin to end.
     pub fn call_on(&mut self, worker: usize, call: &Call) -> Got {
-        match self.decide_on(worker, call).rulings.enforced {
+        match self.decide_on(worker, call).decision.rulings.enforced {
             Some(ruling) if ruling.response.actions.answer > Action::Log => {
                 Got::Refused(ruling.response.actions.answer)
             }
@@ -132,7 +139,7 @@ impl Process {
         }
     }
 
-    pub fn decide_on(&mut self, worker: usize, call: &Call) -> Decision {
+    pub fn decide_on(&mut self, worker: usize, call: &Call) -> Told {
         let mut pairs = Pairs::default();
         pairs.push(":method", call.method.as_bytes());
         pairs.push(":authority", b"shop.example");
@@ -147,12 +154,15 @@ impl Process {
         self.decide_raw(worker, &request)
     }
 
-    pub fn decide_raw(&mut self, worker: usize, request: &Request) -> Decision {
+    /// One request from begin to end, and what was told of it.
+    pub fn decide_raw(&mut self, worker: usize, request: &Request) -> Told {
         let now = self.now;
         let Worker { engine, instance, .. } = &mut self.workers[worker];
         let (decision, ticket) = engine.on_request(*instance, request, now);
+        let told = decision.ruling().is_some();
+        let event = if told { engine.report(*instance, &decision.rulings, request, now) } else { None };
         engine.on_complete(ticket);
-        decision
+        Told { decision, event }
     }
 
     /// One request, on the workers in turn.

@@ -106,6 +106,7 @@ impl Worker {
         let request = Request { source: Some(source.as_bytes()), route: None, headers };
         let (decision, ticket) = self.engine.on_request(self.instance, &request, at.now);
         if let Some(ruling) = &decision.rulings.enforced {
+            divan::black_box(self.engine.report(self.instance, &decision.rulings, &request, at.now));
             divan::black_box(self.reply.write(ruling, &request));
         }
         self.engine.on_complete(ticket);
