@@ -74,8 +74,7 @@ impl<S: Store + Clone> Engine<S> {
     fn forget_rules_that_went(&mut self, gone: &Instance) {
         let Some(serving) = &mut self.serving else { return };
         let in_use = |tag: &u16| {
-            let mut families =
-                self.instances.iter().flatten().flat_map(|instance| instance.rules.families());
+            let mut families = self.instances.iter().flatten().flat_map(|instance| instance.rules.families());
             families.any(|family| family.tag() == *tag) || serving.log_claims.tag() == *tag
         };
         let mut tags: Vec<u16> = gone.rules.families().iter().map(Family::tag).collect();
@@ -119,7 +118,14 @@ impl Instance {
 impl<S: Store> Serving<S> {
     fn new(exchange: Exchange<S>) -> Serving<S> {
         let (seed, epoch) = exchange.seed();
-        Serving { exchange, seed, epoch, log_claims: log_claims(&seed, epoch), lines: Nanos::ZERO, met_suspect: false }
+        Serving {
+            exchange,
+            seed,
+            epoch,
+            log_claims: log_claims(&seed, epoch),
+            lines: Nanos::ZERO,
+            met_suspect: false,
+        }
     }
 
     fn rename(&mut self) {

@@ -55,7 +55,8 @@ impl<S: Store + Clone> Engine<S> {
     pub(super) fn measure(&mut self) {
         let Some(serving) = &self.serving else { return };
         let stats = serving.exchange.stats();
-        let memory = self.instances.iter().flatten().map(|instance| instance.plan.memory_bytes()).max().unwrap_or(0);
+        let memory =
+            self.instances.iter().flatten().map(|instance| instance.plan.memory_bytes()).max().unwrap_or(0);
         for (metric, value) in [
             (Metric::RequestsInFlight, self.in_flight.into()),
             (Metric::Workers, 1),

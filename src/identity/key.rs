@@ -84,7 +84,9 @@ impl<'a> Caller<'a> {
             Part::Consumer => hasher.part(3, &self.consumer()?),
             Part::Route => hasher.part(4, self.request.route?),
             Part::Header(name) => hasher.part(5, name.as_bytes()).part(5, self.request.headers.get(name)?),
-            Part::Cookie(name) => hasher.part(6, name.as_bytes()).part(6, &self.request.headers.cookie(name)?),
+            Part::Cookie(name) => {
+                hasher.part(6, name.as_bytes()).part(6, &self.request.headers.cookie(name)?)
+            }
         };
         Some(())
     }
@@ -277,7 +279,9 @@ mod tests {
 
     #[test]
     fn another_encoding_of_a_cookie_is_no_new_consumer() {
-        for cookie in ["session=k1", "session=%6b1", "%73ession=k%31", "session=\"k1\"", "a=b; session = k1 ;c=d"] {
+        for cookie in
+            ["session=k1", "session=%6b1", "%73ession=k%31", "session=\"k1\"", "a=b; session = k1 ;c=d"]
+        {
             assert_eq!(consumer(&[("cookie", cookie)]), Some(sha256(b"k1")), "{cookie}");
         }
     }

@@ -46,7 +46,8 @@ async fn a_module_that_is_replaced_takes_its_part_of_the_gauges_along() {
             let manager = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
             let weir = &mut manager["http_filters"][0]["typed_config"]["config"];
             if weir["configuration"].to_string().contains("log_interval_seconds") {
-                let text = json!({ "@type": "type.googleapis.com/google.protobuf.StringValue", "value": "other" });
+                let text =
+                    json!({ "@type": "type.googleapis.com/google.protobuf.StringValue", "value": "other" });
                 weir["vm_config"]["configuration"] = text; // another VM
             }
         })

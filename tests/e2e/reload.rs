@@ -133,7 +133,8 @@ async fn an_update_that_envoy_refuses_for_another_reason_changes_nothing() {
         .edit_listener(|listener| {
             let manager = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
             if manager["http_filters"].to_string().contains("observe") {
-                manager["http_filters"][1]["typed_config"]["strict_check_headers"] = json!(["no-such-header"]);
+                manager["http_filters"][1]["typed_config"]["strict_check_headers"] =
+                    json!(["no-such-header"]);
             }
         })
         .start(&upstream)

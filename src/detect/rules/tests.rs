@@ -102,7 +102,11 @@ fn a_rule_applies_where_all_its_conditions_hold() {
     let twice = |request: &str| matched(&settings, &mut Count::default(), &[request, request]);
     assert_eq!(twice("192.0.2.1:1 POST a.example.com /api/x"), [0]);
     assert_eq!(twice("192.0.2.1:1 PUT A.EXAMPLE.com:8443 //%61pi/../api/x?y"), [0]);
-    assert_eq!(twice("192.0.2.1:1 PUT a.example.com /x/..;/api/y"), [0], "below /api/ where ; means parameters");
+    assert_eq!(
+        twice("192.0.2.1:1 PUT a.example.com /x/..;/api/y"),
+        [0],
+        "below /api/ where ; means parameters"
+    );
     assert_eq!(twice("192.0.2.1:1 PUT a.example.com /api/..;/x"), [0], "below /api/ where it does not");
     assert_eq!(twice("192.0.2.1:1 GET a.example.com /api/x"), NONE);
     assert_eq!(twice("192.0.2.1:1 POST a.example.org /api/x"), NONE);
