@@ -58,6 +58,8 @@ struct Serving<S: Store> {
     epoch: u32,
     /// What was logged lately: a bucket of one per interval, so that the interval is the process's.
     log_claims: Family,
+    /// The bucket of all lines that this worker writes.
+    lines: Nanos,
     /// Has this worker met a proxy's address where a client's should be?
     met_suspect: bool,
 }

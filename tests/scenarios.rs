@@ -253,6 +253,22 @@ fn each_filter_has_its_own_plan_and_rules_of_one_name_share_their_buckets() {
 }
 
 #[test]
+fn a_flood_of_addresses_writes_no_flood_of_lines() {
+    let mut process = Process::new(1, &rule("1", 1.0, r#""log", "throttle""#));
+    process.wait_ms(6000);
+    let mut written = 0;
+    for i in 0u32..20_000 {
+        process.wait(Nanos(50_000));
+        let address = core::net::Ipv4Addr::from(0x0a00_0000 + i).to_string();
+        written += (0..2).filter(|_| process.decide_on(0, &get(&address)).event.is_some()).count();
+    }
+    assert!((1_000..=1_100).contains(&written), "{written} lines in a second");
+    process.wait_ms(11_000);
+    assert!(process.decide_on(0, &get(A)).event.is_none());
+    assert!(process.decide_on(0, &get(A)).event.is_some(), "and is over when it is over");
+}
+
+#[test]
 fn a_path_is_exempt_only_where_every_server_reads_it_so() {
     let exempt = r#""exempt": [{"path": "/healthz"}, {"path_prefix": "/static/"}], "rules""#;
     let config = rule("1", 3.0, r#""deny""#).replace(r#""rules""#, exempt);

@@ -67,11 +67,11 @@ impl Quota {
     }
 
     /// The latest `tat` that a bucket may have: the capacity and the deepest debt from now. A bucket that pays only for
-    /// what it admits has no debt of its own, but what workers admitted together beyond it (less than the capacity)
-    /// or what it owed under another quota, for which a caller now within the limit must not wait.
+    /// what it admits has no debt of its own, but what workers admitted together beyond it (less than the capacity),
+    /// which is repaid; or what it owed under another quota, for which a caller now within the limit must not wait.
     pub fn ceiling(&self, now: Nanos) -> Nanos {
         let debt = match self.charge {
-            Charge::Admitted => self.capacity().min(MAX_DEBT),
+            Charge::Admitted => self.capacity(),
             Charge::Every => MAX_DEBT,
         };
         now + self.capacity() + debt

@@ -119,12 +119,20 @@ impl Instance {
 impl<S: Store> Serving<S> {
     fn new(exchange: Exchange<S>) -> Serving<S> {
         let (seed, epoch) = exchange.seed();
-        Serving { exchange, seed, epoch, log_claims: log_claims(&seed, epoch), met_suspect: false }
+        Serving {
+            exchange,
+            seed,
+            epoch,
+            log_claims: log_claims(&seed, epoch),
+            lines: Nanos::ZERO,
+            met_suspect: false,
+        }
     }
 
     fn rename(&mut self) {
         (self.seed, self.epoch) = self.exchange.seed();
         self.log_claims = log_claims(&self.seed, self.epoch);
+        self.lines = Nanos::ZERO; // the clock may be another
     }
 }
 

@@ -82,6 +82,10 @@ impl<S: Store + Clone> Engine<S> {
     }
 }
 
+/// What one worker may write, however many callers there are: whoever has a network of addresses would fill the disk
+/// at one line per address and interval.
+const LINES: Quota = Quota { interval: Nanos::from_millis(10), burst: 1_000, charge: Charge::Admitted };
+
 impl<S: Store> Serving<S> {
     /// Takes this client's place in the log for one interval; says why not where it can't be had.
     fn claim_log(
@@ -91,9 +95,15 @@ impl<S: Store> Serving<S> {
         caller: &mut Caller,
         now: Nanos,
     ) -> Option<EventOutcome> {
+        if !LINES.admits(self.lines, now) {
+            return Some(EventOutcome::Suppressed);
+        }
         let client = caller.subject(&KeySpec::client(), &self.seed).unwrap_or(told.hit.subject);
         match self.claim(client, plan.events.log_interval, now) {
-            Verdict::Admit => None,
+            Verdict::Admit => {
+                self.lines = LINES.charged(self.lines, now);
+                None
+            }
             Verdict::Refuse { .. } => Some(EventOutcome::Suppressed),
             Verdict::Untracked => Some(EventOutcome::Untracked),
         }

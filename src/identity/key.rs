@@ -171,8 +171,38 @@ fn authorization(value: &[u8]) -> Option<Digest256> {
         digest.update([if i == 0 { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }]);
     }
     digest.update(b" ");
-    digest.update(rest.trim_ascii_start());
+    match scheme.eq_ignore_ascii_case(b"basic") {
+        true => base64(rest).for_each(|symbol| digest.update([symbol])),
+        false => digest.update(rest.trim_ascii_start()),
+    }
     Some(digest.finalize().into())
+}
+
+/// The one spelling (RFC 4648 §3.5) of base64 that many decoders take in any number of others: they skip what is no
+/// symbol, take both alphabets, need no padding, and ignore the last symbol's spare bits.
+fn base64(text: &[u8]) -> impl Iterator<Item = u8> {
+    let symbols = text.iter().take_while(|&&b| b != b'=').filter_map(|&b| match b {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => Some(b),
+        b'-' => Some(b'+'),
+        b'_' => Some(b'/'),
+        _ => None,
+    });
+    let count = symbols.clone().count();
+    let (whole, spare, padding) = match count % 4 {
+        2 => (count, 0b1111, 2),
+        3 => (count, 0b11, 1),
+        left => (count - left, 0, 0), // a single symbol is no byte
+    };
+    let symbols = symbols.take(whole).enumerate();
+    let symbols = symbols.map(move |(at, s)| if at + 1 == whole { without_bits(s, spare) } else { s });
+    symbols.chain(core::iter::repeat_n(b'=', padding))
+}
+
+/// The base64 symbol whose value is that of `symbol` less some bits.
+fn without_bits(symbol: u8, bits: usize) -> u8 {
+    const SYMBOLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let value = SYMBOLS.iter().position(|&s| s == symbol);
+    value.and_then(|value| SYMBOLS.get(value & !bits)).copied().unwrap_or(symbol)
 }
 
 /// The first query parameter of this name, percent-decoded: another encoding of a key is no new consumer.
@@ -272,6 +302,20 @@ mod tests {
             assert_eq!(consumer(&[("authorization", spelling)]), token, "{spelling:?}");
         }
         assert_ne!(consumer(&[("authorization", "Bearer ABC")]), token);
+    }
+
+    #[test]
+    fn the_spelling_of_base64_is_no_new_consumer() {
+        for (usual, others) in [
+            ("dXNlcjpwYXNz", vec!["dXNl cjpwYXNz", "dXNl!cjpwYXNz", "dXNlcjpwYXNz=x", "dXNlcjpwYXNzA"]),
+            ("dTpw_w==".replace('_', "/").as_str(), vec!["dTpw/w", "dTpw_w==", "dTpw/x==", "d.T.p.w_w="]),
+            ("dTpwPz8=", vec!["dTpwPz8", "dTpwPz9=", "dTpw Pz8==="]),
+        ] {
+            let token = Some(sha256(format!("Basic {usual}").as_bytes()));
+            for spelling in others.into_iter().chain([usual]) {
+                assert_eq!(consumer(&[("authorization", &format!("basic {spelling}"))]), token, "{spelling}");
+            }
+        }
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub enum Fact {
 pub enum EventOutcome {
     /// Written.
     Sent,
-    /// This client had one within the interval.
+    /// This client had one within the interval, or the worker wrote too many.
     Suppressed,
     /// No place to remember the client, so not written.
     Untracked,
@@ -113,7 +113,7 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::RequestsInFlight, name: "weir_requests_in_flight", kind: Kind::Gauge, labels: &[], help: "requests that have begun and not ended" },
     Family { metric: Metric::Actions, name: "weir_actions_total", kind: Kind::Counter, labels: &[ACTION, MODE], help: "actions of the rules that decided; mode observe: what would have been done. How many of the action log became events is in weir_events_total" },
     Family { metric: Metric::ActionsFailed, name: "weir_actions_failed_total", kind: Kind::Counter, labels: &[ACTION], help: "actions that Envoy did not carry out" },
-    Family { metric: Metric::Events, name: "weir_events_total", kind: Kind::Counter, labels: &[("outcome", &["sent", "suppressed", "untracked", "dropped"])], help: "events of the log action: written; held back as the client's second in its interval; held back as there was no place to remember the client; refused by Envoy" },
+    Family { metric: Metric::Events, name: "weir_events_total", kind: Kind::Counter, labels: &[("outcome", &["sent", "suppressed", "untracked", "dropped"])], help: "events of the log action: written; held back as the client's second in its interval, or above 100 a second of a worker (1,000 at once); held back as there was no place to remember the client; refused by Envoy" },
     Family { metric: Metric::FactsMissing, name: "weir_facts_missing_total", kind: Kind::Counter, labels: &[("fact", &["address", "path", "authority", "key"])], help: "requests without a fact that a verdict needs: no verdict was given on it" },
     Family { metric: Metric::IdentitySuspect, name: "weir_identity_suspect_total", kind: Kind::Counter, labels: &[], help: "requests whose client address is a proxy's of client.proxies: not limited by client" },
     Family { metric: Metric::ConfigRejected, name: "weir_config_rejected_total", kind: Kind::Counter, labels: &[], help: "configurations refused" },
@@ -375,7 +375,12 @@ mod tests {
             true
         });
         assert_eq!(taken, [("weir_workers".to_owned(), -1)], "and leaves the counters");
-        metrics.withdraw(|_, _, _, _| panic!("nothing is taken back twice"));
+        let mut again = 0;
+        metrics.withdraw(|_, _, _, _| {
+            again += 1;
+            true
+        });
+        assert_eq!(again, 0, "nothing is taken back twice");
         assert_eq!(flushed(&mut metrics), [("weir_workers".to_owned(), 1)], "it may come back");
     }
 }
