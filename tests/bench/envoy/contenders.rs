@@ -58,6 +58,10 @@ fn all() -> Vec<Contender> {
         all.push(wasm(one, "**Weir**, one rule", limit, filters::weir(&weir, limit), &weir));
         let filter = filters::weir_three_rules(&weir, limit);
         all.push(wasm(three, "**Weir**, three rules, API keys, paths", limit, filter, &weir));
+        if limit == Limit::High {
+            let label = "**Weir**, one rule, 4,096 slots: with many clients it asks the ledger";
+            all.push(wasm("weir-asking", label, limit, filters::weir_asking(&weir), &weir));
+        }
         for module in &others {
             let module = absolute(module);
             let label = format!("Weir, one rule, {}", module.file_name().unwrap_or_default().display());

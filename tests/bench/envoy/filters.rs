@@ -43,6 +43,11 @@ pub fn weir_three_rules(wasm: &Path, limit: Limit) -> Value {
     in_wasm("weir", wasm, &with_limit(include_str!("../config/three_rules.json"), limit))
 }
 
+/// Weir with a table that is far too small for the clients: whom it had to forget, it asks the ledger about.
+pub fn weir_asking(wasm: &Path) -> Value {
+    in_wasm("weir", wasm, include_str!("../config/asking_rule.json"))
+}
+
 fn with_limit(configuration: &str, limit: Limit) -> String {
     configuration.replace(&HIGH.to_string(), &limit.per_second().to_string())
 }
