@@ -2,6 +2,7 @@
 //! them ([`update`]), and a twin of the host's map for everything that runs without a host ([`mem`]).
 
 pub mod mem;
+pub mod once;
 
 /// A version stamp of a stored value. Never 0 for a value that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -217,6 +217,11 @@ fn subject(
 }
 
 impl Settings {
+    /// The parts of a rule's key.
+    pub fn parts(&self, rule: &Rule) -> &[Part] {
+        self.keys.get(usize::from(rule.key)).map(|key| &*key.0).unwrap_or_default()
+    }
+
     /// Does a rule look at the route?
     pub fn need_route(&self) -> bool {
         self.keys.iter().any(|key| key.has(&Part::Route))

@@ -4,9 +4,12 @@
 use super::abi::{self, Level};
 use super::attributes::present;
 use super::http_stream::HttpStream;
+use super::shared::HostStore;
 use super::{clock, with_worker};
-use crate::config;
+use crate::config::plan::Plan;
+use crate::config::{self, advice};
 use crate::engine::InstanceId;
+use crate::shared::once::first_to_say;
 use crate::telemetry::metrics::Metric;
 use core::time::Duration;
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
@@ -32,16 +35,27 @@ impl Root {
             );
         }
         let plan = config::parse(text).map_err(|errors| errors.to_string())?;
+        let name = String::from_utf8_lossy(&present("plugin_name").unwrap_or_default()).into_owned();
+        tell(&name, &plan, text);
         let interval = Duration::from_millis(plan.exchange.interval.as_millis());
-        let name = present("plugin_name").unwrap_or_default();
         self.instance = with_worker(|worker| {
             worker.ticker = self.id;
-            let instance = worker.engine.configure(&String::from_utf8_lossy(&name), plan, clock::now());
+            let instance = worker.engine.configure(&name, plan, clock::now());
             worker.stats.define_all(&worker.engine.metrics);
             instance
         });
         self.set_tick_period(interval);
         Ok(())
+    }
+}
+
+/// Says once per process what a filter does from now on, and what of it may not be meant.
+fn tell(name: &str, plan: &Plan, text: &[u8]) {
+    if first_to_say(&mut HostStore, &format!("{name} {}", String::from_utf8_lossy(text))) {
+        let _ = abi::log(Level::Info, &format!("configuration of {name}: {}", advice::summary(plan)));
+        for warning in advice::warnings(plan) {
+            let _ = abi::log(Level::Warn, &format!("configuration of {name}: {warning}"));
+        }
     }
 }
 

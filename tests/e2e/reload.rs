@@ -198,3 +198,29 @@ async fn a_refused_configuration_is_counted() {
     assert_eq!(proxy.reconfigure("[]").await, Update::Rejected);
     proxy.metric_becomes("weir_config_rejected_total", &[], 2).await;
 }
+
+#[tokio::test]
+async fn what_is_in_force_is_logged_once_with_what_may_not_be_meant() {
+    let upstream = Upstream::start().await;
+    let mut proxy = Proxy::with(json!({})).workers(4).start(&upstream).await;
+    let count = |log: &str, text: &str| log.lines().filter(|line| line.contains(text)).count();
+    for _ in 0..8 {
+        served(&mut proxy.http1(), 1, get("/")).await;
+    }
+    proxy.metric_becomes("weir_requests_total", &[], 8).await;
+    assert_eq!(
+        count(&proxy.log(), "mode observe, 0 rules of which 0 enforced, 0 exemptions"),
+        1,
+        "{}",
+        proxy.log()
+    );
+    assert_eq!(count(&proxy.log(), "there are no rules, so nothing is limited"), 1, "{}", proxy.log());
+
+    assert_eq!(proxy.reconfigure(enforce(json!([slow_rule("r", 3, &["throttle"])]))).await, Update::Accepted);
+    assert_eq!(
+        count(&proxy.log(), "mode enforce, 1 rule of which 1 enforced, 0 exemptions"),
+        1,
+        "{}",
+        proxy.log()
+    );
+}

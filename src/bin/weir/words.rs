@@ -1,7 +1,7 @@
 //! A compiled configuration in words: who is counted, how many may come, what happens to the others.
 
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use weir::config::advice::{decimal, warnings};
 use weir::config::plan::Plan;
 use weir::counters::bucket::{Charge, Quota};
 use weir::detect::rules::{Host, Match, Rule};
@@ -102,16 +102,12 @@ fn requests(matches: &Match) -> String {
 }
 
 fn key(plan: &Plan, rule: &Rule) -> String {
-    let parts: Vec<String> = parts(plan, rule).iter().map(part).collect();
+    let parts: Vec<String> = plan.rules.parts(rule).iter().map(part).collect();
     match parts.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("combination of {} and {last}", others.join(", ")),
         None => String::new(),
     }
-}
-
-fn parts<'a>(plan: &'a Plan, rule: &Rule) -> &'a [Part] {
-    plan.rules.keys.get(usize::from(rule.key)).map(|key| &*key.0).unwrap_or_default()
 }
 
 fn part(part: &Part) -> String {
@@ -149,56 +145,6 @@ fn consequence(response: &Response, quota: &Quota) -> String {
     }
 }
 
-/// What is allowed, and perhaps not meant.
-fn warnings(plan: &Plan) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let enabled = || rules(plan).filter(|(rule, _)| rule.enabled);
-    if plan.rules.rules.is_empty() {
-        warnings.push("there are no rules, so nothing is limited".to_owned());
-    } else if enabled().count() == 0 {
-        warnings.push("no rule is enabled, so nothing is limited".to_owned());
-    } else if enabled().all(|(_, response)| response.mode == Mode::Observe) {
-        warnings
-            .push("nothing is refused: every rule observes; \"mode\": \"enforce\" makes them act".to_owned());
-    }
-    for (rule, response) in enabled() {
-        warnings.extend(
-            warnings_of(plan, rule, response).map(|warning| format!("rule {}: {warning}", rule.name)),
-        );
-    }
-    for (field, list) in [("proxies", &plan.identity.proxies), ("trusted_ips", &plan.identity.trusted)] {
-        if list.contains(Ipv4Addr::UNSPECIFIED.into()) && list.contains(Ipv4Addr::BROADCAST.into()) {
-            warnings.push(format!("client.{field} has every IPv4 address, so none has a limit as a client"));
-        }
-    }
-    let by_consumer = || rules(plan).any(|(rule, _)| parts(plan, rule).contains(&Part::Consumer));
-    if !plan.identity.consumer.is_empty() && !by_consumer() {
-        warnings.push("there is a consumer section, but no rule counts by consumer".to_owned());
-    }
-    warnings
-}
-
-fn warnings_of(plan: &Plan, rule: &Rule, response: &Response) -> impl Iterator<Item = String> {
-    let quota = rule.requests.as_ref();
-    let refuses = response.actions.answer != Action::Log;
-    let single = quota.filter(|quota| quota.burst == 1 && refuses).map(|quota| {
-        let ten = span_in_seconds(quota.interval) * 10.0;
-        format!(
-            "a second request at once is over the limit; for 10 at once set req_burst_multiplier to {}",
-            decimal(ten)
-        )
-    });
-    let both =
-        quota.filter(|quota| quota.charge == Charge::Admitted && response.actions.answer == Action::Deny);
-    let both = both.map(|_| "deny is the answer, so throttle only makes it charge what it admits".to_owned());
-    let chosen = parts(plan, rule).iter().all(|part| matches!(part, Part::Header(_) | Part::Cookie(_)));
-    let chosen = chosen.then(|| {
-        "callers choose what they send, so each new value has a new bucket; count by client too, here or in another rule"
-            .to_owned()
-    });
-    [single, both, chosen].into_iter().flatten()
-}
-
 fn span_in_seconds(span: Nanos) -> f64 {
     span.0 as f64 / 1e9
 }
@@ -224,12 +170,6 @@ fn rate(interval: Nanos) -> String {
     let whole = fitting.into_iter().find(|(_, number)| *number > 0.999_999);
     let (unit, number) = whole.unwrap_or(("day", per_second * 86_400.0));
     format!("{} per {unit}", decimal(number))
-}
-
-/// At most three decimals, and none that say nothing.
-fn decimal(number: f64) -> String {
-    let text = format!("{number:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
