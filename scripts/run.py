@@ -101,18 +101,22 @@ def wait_until_ready(envoy, admin_port):
     until = time.monotonic() + START_SECONDS
     while not ready(admin_port):
         if envoy.poll() is not None:
-            raise render.Wrong(f"Envoy did not start, it says:\n{complaints()}")
+            raise render.Wrong(f"Envoy did not start:\n{complaints()}")
         if time.monotonic() > until:
             raise render.Wrong(f"Envoy is not ready after {START_SECONDS} s, see {os.path.relpath(LOG)}")
         time.sleep(0.05)
 
 
+REFUSED = "configuration refused: "
+
+
 def complaints():
-    """The log's errors, or its last lines if there are none."""
+    """What Weir has against its configuration; else the log's errors, or its last lines if there are none."""
     with open(LOG, encoding="utf-8", errors="replace") as file:
         lines = file.read().splitlines()
+    refused = dict.fromkeys(line.split(REFUSED, 1)[1] for line in lines if REFUSED in line)
     marked = [line for line in lines if "[error]" in line or "[critical]" in line]
-    return "\n".join("  " + line for line in (marked or lines)[-12:])
+    return "\n".join("  " + line for line in refused or (marked or lines)[-12:])
 
 
 def end(envoy):
@@ -125,16 +129,27 @@ def end(envoy):
             envoy.wait()
 
 
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def per_second(rate):
+    """A number per second, or text: "6/m"."""
+    if isinstance(rate, str):
+        number_, unit = rate.split("/")
+        return float(number_) / SECONDS[unit]
+    return float(rate)
+
+
 def first_limit(config):
-    """(rate, burst) of the first rule that limits requests, for the hints; None when there is none."""
+    """(rate in words, burst) of the first rule that limits requests, for the hints; None when there is none."""
     try:
         for rule in json.loads(render.read(config)).get("rules") or []:
-            limits = rule["filter"]
-            if limits.get("max_req_rate"):
-                rate = float(limits["max_req_rate"])
-                return f"{rate:g}", max(1, int(rate * float(limits.get("req_burst_multiplier") or 1)))
+            rate, multiplier = rule["filter"].get("max_req_rate"), rule["filter"].get("req_burst_multiplier") or 1
+            if rate:
+                words = rate if isinstance(rate, str) else f"{rate:g} per second"
+                return words, max(1, int(per_second(rate) * float(multiplier)))
     except (ValueError, TypeError, KeyError, AttributeError):
-        pass  # a rate written as text, or a configuration of another shape: no hint then
+        pass  # a configuration of another shape: Weir says what is wrong with it
     return None
 
 
@@ -148,9 +163,9 @@ def hints(port, admin_port, upstream, config):
         rate, burst = limit
         many = burst + 10
         print(f"  curl -s -o /dev/null -w '%{{http_code}} ' '{url}/?[1-{many}]'; echo")
-        print(f"      the burst passes ({burst} times 200), then {rate} per second: the rest is 429\n")
+        print(f"      the burst passes ({burst} times 200), then {rate}: the rest is 429\n")
         print(f"  curl -i {url}/        (right after that)")
-        print("      a 429 with Retry-After and RateLimit: when it is worth to come back\n")
+        print("      a 429 with Retry-After and RateLimit: when it is worth coming back\n")
         print(f"  curl -s -o /dev/null -w '%{{http_code}} ' '{url}/healthz?[1-{many}]'; echo")
         print(f"      {many} times 200, where /healthz is exempt\n")
     print(f"  curl -s http://127.0.0.1:{admin_port}/stats/prometheus | grep ^weir_")
@@ -187,7 +202,7 @@ def run():
         demo = "" if os.environ.get("UPSTREAM") else " (demo)"
         hints(port, admin_port, upstream + demo, config)
         envoy.wait()
-        raise render.Wrong(f"Envoy ended by itself (status {envoy.returncode}), it says:\n{complaints()}")
+        raise render.Wrong(f"Envoy ended by itself (status {envoy.returncode}):\n{complaints()}")
     finally:
         # From here on nothing may interrupt: what was started is ended.
         for number_ in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -260,7 +260,7 @@ pub static FIELDS: &[Field] = &[
     Field {
         path: "tables.slots",
         form: Form::Count(SLOTS),
-        meaning: "Buckets that one worker keeps at once, one per key and rule; rounded up to whole sets, at least 4,096.",
+        meaning: "Buckets that one worker keeps at once: one per key and rule, and one per client that has events. Rounded up to whole sets, at least 4,096.",
         raising: "More callers are tracked at once; memory grows by some 56 bytes each.",
     },
     Field {

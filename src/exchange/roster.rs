@@ -13,9 +13,13 @@ use crate::time::Nanos;
 const RECORD_BYTES: usize = 32;
 const MAX_RECORDS: usize = 64;
 
-/// How long the roster must have shown a single lease before that worker believes it is alone: other workers join
-/// only with their first stream, and a wiped roster takes the others a tick to come back to.
-const ALONE_AFTER: Nanos = Nanos::from_secs(5);
+/// How long the roster must have shown the same number of workers before they divide by it: others join only with
+/// their first stream, and a wiped roster takes them a tick to come back to.
+const SETTLED_AFTER: Nanos = Nanos::from_secs(5);
+
+/// Workers to reckon with until then. With the number seen so far instead, 200 requests on as many connections to
+/// sixteen workers that had just started admitted 124 to 141 of a burst of 100.
+const CROWD: u32 = 16;
 
 /// What a worker has in hand that others must know of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +43,8 @@ pub struct Renewal {
 pub struct Roster {
     nonce: u64,
     seen: Seen,
-    alone_since: Option<Nanos>,
+    /// Since when the roster has shown as many workers as now.
+    since: Option<Nanos>,
 }
 
 /// What the last renewal that reached the store saw.
@@ -53,7 +58,7 @@ struct Seen {
 impl Roster {
     /// A worker that has not joined yet.
     pub fn new(nonce: u64) -> Roster {
-        Roster { nonce: nonce.max(1), seen: Seen::default(), alone_since: None }
+        Roster { nonce: nonce.max(1), seen: Seen::default(), since: None }
     }
 
     /// Joins, or renews the own lease, and counts the others.
@@ -72,16 +77,18 @@ impl Roster {
             seen.place.is_some()
         });
         if update.done {
+            let same = self.since.filter(|_| seen.live == self.seen.live);
+            self.since = Some(same.unwrap_or(now));
             self.seen = seen;
-            self.alone_since = (seen.live <= 1).then_some(self.alone_since.unwrap_or(now));
         }
         Renewal { update, corrupt }
     }
 
-    /// Workers to divide by, at least 1. A worker is alone only after the roster said so for five seconds.
+    /// Workers to divide by, at least 1. While their number has changed lately, more may be about to come (all join at
+    /// their first stream, so under a flood at once): then there are as many as an Envoy commonly has.
     pub fn live(&self, now: Nanos) -> u32 {
-        let alone = self.alone_since.is_some_and(|since| now - since >= ALONE_AFTER);
-        if alone { 1 } else { self.seen.live.max(2) }
+        let settled = self.since.is_some_and(|since| now - since >= SETTLED_AFTER);
+        self.seen.live.max(if settled { 1 } else { CROWD })
     }
 
     /// The own place, by which [`Who`](super::who::Who) knows this worker; some place, while there is none.
@@ -154,13 +161,13 @@ mod tests {
     fn workers_count_each_other_and_add_up_what_the_others_hold() {
         let mut store = MemStore::new();
         let mut workers: Vec<Roster> = (1..=4).map(Roster::new).collect();
-        for round in 0..2 {
+        for second in 0..7 {
             for worker in &mut workers {
-                renew(worker, &mut store, 5, Nanos::from_millis(round * 200));
+                renew(worker, &mut store, 5, Nanos::from_secs(second));
             }
         }
         for (at, worker) in workers.iter().enumerate() {
-            assert_eq!((worker.live(Nanos::ZERO), worker.place()), (4, at as u32));
+            assert_eq!((worker.live(Nanos::from_secs(6)), worker.place()), (4, at as u32));
             assert_eq!(worker.others(), Gauges { held: 15, in_flight: 30 });
         }
     }
@@ -182,14 +189,18 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_believes_that_it_is_alone_only_after_a_while() {
+    fn a_worker_believes_the_number_that_it_sees_only_after_a_while() {
         let mut store = MemStore::new();
         let mut worker = Roster::new(1);
-        assert_eq!(renew(&mut worker, &mut store, 0, Nanos::ZERO), 2);
-        assert_eq!(renew(&mut worker, &mut store, 0, Nanos::from_secs(4)), 2);
-        assert_eq!(renew(&mut worker, &mut store, 0, Nanos::from_secs(5)), 1);
-        renew(&mut Roster::new(2), &mut store, 0, Nanos::from_secs(5));
-        assert_eq!(renew(&mut worker, &mut store, 0, Nanos::from_secs(6)), 2);
+        let mut seen = |second, store: &mut MemStore| renew(&mut worker, store, 0, Nanos::from_secs(second));
+        assert_eq!([seen(0, &mut store), seen(4, &mut store), seen(5, &mut store)], [CROWD, CROWD, 1]);
+        let mut other = Roster::new(2);
+        for second in 6..11 {
+            renew(&mut other, &mut store, 0, Nanos::from_secs(second));
+            assert_eq!(seen(second, &mut store), CROWD, "another has joined, and more may");
+        }
+        renew(&mut other, &mut store, 0, Nanos::from_secs(11));
+        assert_eq!(seen(11, &mut store), 2);
     }
 
     #[test]

@@ -5,12 +5,14 @@ use weir::config::schema::FIELDS;
 
 /// One row per field.
 pub fn markdown() -> String {
-    let mut out = String::from(
-        "| field | value | default | meaning | raising or changing it |\n|---|---|---|---|---|\n",
-    );
+    let mut out = String::from("| field | value | default | meaning |\n|---|---|---|---|\n");
     for field in FIELDS {
-        let (path, form, meaning, raising) = (field.path, &field.form, field.meaning, field.raising);
-        let _ = writeln!(out, "| `{path}` | {form} | {} | {meaning} | {raising} |", form.default());
+        let (path, form, meaning) = (field.path, &field.form, field.meaning);
+        let _ = write!(out, "| `{path}` | {form} | {} | {meaning}", form.default());
+        if !field.raising.is_empty() {
+            let _ = write!(out, "<br>*Raised or changed:* {}", field.raising);
+        }
+        out.push_str(" |\n");
     }
     out
 }
