@@ -127,6 +127,10 @@ const ACCEPT_RANGES: usize = 16;
 /// Does `Accept` prefer JSON to text? Ties go to text, which is what a person at a terminal sees.
 fn wants_json(accept: &[u8]) -> bool {
     let accept = accept.get(..ACCEPT_BYTES).unwrap_or(accept);
+    let mentions = |word: &[u8]| accept.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    if !mentions(b"json") && !mentions(b"ion/*") && !mentions(b"text/*") {
+        return false; // a browser or a plain client: every range that fits JSON fits text as well
+    }
     let weight = |types: &[&str]| types.iter().map(|t| accept_weight(accept, t)).max().unwrap_or(0);
     weight(&["application/problem+json", "application/json"]) > weight(&["text/plain", "text/html"])
 }

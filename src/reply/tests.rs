@@ -80,6 +80,8 @@ fn json_goes_to_those_who_prefer_it() {
         ("application/json, text/plain, */*", false),
         ("application/json;q=0.9, text/plain;q=0.5", true),
         ("application/json;q=0, */*", false),
+        ("text/*;q=0.1, */*", true),
+        ("APPLICATION/*", true),
         ("APPLICATION/JSON; charset=utf-8", true),
         ("garbage;;;q=x,,/", false),
     ] {
