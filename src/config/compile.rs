@@ -9,7 +9,7 @@ use super::read::Section;
 use super::{addresses, names, rules, schema, units};
 use crate::identity::exempt::{Exemption, PathPattern};
 use crate::identity::prefixes::Prefixes;
-use crate::identity::{self, Credential};
+use crate::identity::{self, credential::Credential};
 use crate::policy::Mode;
 use crate::telemetry::events;
 use crate::time::Nanos;

@@ -1,15 +1,18 @@
 //! Who calls: the client by its address, the consumer by its credential, and the keys made of them.
 //!
 //! * [`prefixes`]: sets of addresses that an operator lists.
+//! * [`credential`]: the consumer, whatever the spelling of its credential.
 //! * [`key`]: what a rule counts by, as a typed composite, and its readable form.
 //! * [`exempt`]: what is neither judged nor counted.
 
+pub mod credential;
 pub mod exempt;
 pub mod key;
 pub mod prefixes;
 
 use crate::request::{Request, address};
 use core::net::IpAddr;
+use credential::Credential;
 use prefixes::Prefixes;
 
 /// How callers are told apart.
@@ -38,17 +41,6 @@ impl Default for Settings {
             consumer: Box::default(),
         }
     }
-}
-
-/// A place in a request where a credential may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Credential {
-    /// A header, by its lower-case name.
-    Header(Box<str>),
-    /// A cookie.
-    Cookie(Box<str>),
-    /// A parameter of the query.
-    Query(Box<str>),
 }
 
 /// Where a request came from.
