@@ -8,7 +8,7 @@ mod words;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Rate and abuse filter for Envoy and Istio: offline tools
+/// Weir, the rate limit filter for Envoy and Istio: offline tools
 #[derive(Parser)]
 #[command(name = "weir", version, arg_required_else_help = true)]
 struct Arguments {
