@@ -7,7 +7,7 @@ mod report;
 use crate::config::plan::{Needs, Plan};
 use crate::detect::rules::{Facts, Rules};
 use crate::exchange::{Exchange, Gauges, Own};
-use crate::hash::{Family, Seed};
+use crate::hash::Family;
 use crate::identity::Source;
 use crate::identity::exempt::Exemption;
 use crate::identity::key::Caller;
@@ -22,7 +22,7 @@ use std::rc::Rc;
 
 /// All state of one worker.
 pub struct Engine<S: Store> {
-    /// Taken by the exchange when the worker begins to serve.
+    /// The exchange gets its own when the worker begins to serve.
     store: S,
     own: Own,
     clock: Steady,
@@ -54,8 +54,6 @@ struct Instance {
 /// What only a worker that serves has: the main thread's VM is configured and ticks, but never sees a stream.
 struct Serving<S: Store> {
     exchange: Exchange<S>,
-    seed: Seed,
-    epoch: u32,
     /// What was logged lately: a bucket of one per interval, so that the interval is the process's.
     log_claims: Family,
     /// The bucket of all lines that this worker writes.
@@ -77,8 +75,6 @@ struct Scratch {
 /// What was decided about one request.
 #[derive(Debug, Default)]
 pub struct Decision {
-    /// Why it was not judged.
-    pub exempt: Option<ExemptReason>,
     /// What matched.
     pub rulings: Rulings,
     /// To be logged once: a proxy's address that was met where a client's should be.
@@ -115,7 +111,7 @@ impl<S: Store + Clone> Engine<S> {
 
     /// What a request of this instance must bring along; the rest may be absent.
     pub fn needs(&self, id: InstanceId) -> Needs {
-        self.instances.get(id.0).and_then(Option::as_ref).map_or(Needs::default(), |instance| instance.needs)
+        self.instance(id).map_or(Needs::default(), |instance| instance.needs)
     }
 
     /// Judges one request. Its ticket goes to [`Engine::on_complete`] when it ends, whatever becomes of it. A decision
@@ -138,16 +134,17 @@ impl<S: Store + Clone> Engine<S> {
 
         if let Some(reason) = exempt(plan, &caller.source, request, &paths) {
             self.metrics.count_exempt(reason);
-            return Some(Decision { exempt: Some(reason), ..Decision::default() });
+            return Some(Decision::default());
         }
-        let facts = Facts { request, paths, seed: &serving.seed };
+        let (seed, _) = serving.exchange.seed();
+        let facts = Facts { request, paths, seed: &seed };
         let found = rules.observe(&plan.rules, &facts, &mut caller, &mut serving.exchange, now);
         if found.no_subject {
             self.metrics.count_missing(Fact::Key);
         }
         let rulings = policy::decide(&plan.policy, found.hits);
         let suspect = serving.meet_suspect(&caller.source, now);
-        Some(Decision { rulings, suspect, ..Decision::default() })
+        Some(Decision { rulings, suspect })
     }
 
     /// A request has ended.

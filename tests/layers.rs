@@ -1,12 +1,6 @@
 //! The dependency rule of the source: a room imports only rooms of a lower level. And the rule of the manifest:
 //! the proxy's SDK is nobody's dependency but the module's.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)] // a test fails by panicking
+#![allow(clippy::unwrap_used, clippy::string_slice)] // a test fails by panicking
 
 use std::fs;
 use std::path::{Path, PathBuf};

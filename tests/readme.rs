@@ -1,12 +1,6 @@
 //! README says what the code does: its tables are made from the code, its examples are read by it.
 //! `README=write cargo test --test readme` puts the tables in place.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)] // a test fails by panicking
+#![allow(clippy::panic, clippy::unwrap_used)] // a test fails by panicking
 
 use std::fmt::Write;
 use std::fs;

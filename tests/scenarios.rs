@@ -1,11 +1,4 @@
 //! Stories of clients and limits, on fake time, against the engine that the module runs.
-#![allow(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::string_slice
-)] // a test fails by panicking
 
 mod support;
 
@@ -354,6 +347,15 @@ fn a_clock_that_steps_refuses_nobody_for_long() {
         assert!(passed >= 10, "{passed} of 10 after a step to {to:?}");
     }
     assert!(process.metric("weir_clock_steps_total") >= 2);
+}
+
+#[test]
+fn a_reading_that_lies_behind_is_counted_once_refused_or_not() {
+    let mut process = Process::new(1, &rule("1", 1.0, r#""throttle""#));
+    assert_eq!(process.passes(2, &get(A)), 1);
+    process.step_clock(process.now - Nanos::from_millis(500));
+    assert_eq!(process.call(&get(A)), Got::Refused(Action::Throttle));
+    assert_eq!(process.metric("weir_clock_steps_total"), 2, "the request's and this tick's");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::error::Report;
 use super::json::Value;
 use super::place::Place;
 use super::plan::Plan;
-use super::read::Section;
+use super::read::{ANY, Section};
 use super::{addresses, names, rules, schema, units};
 use crate::identity::exempt::{Exemption, PathPattern};
 use crate::identity::prefixes::Prefixes;
@@ -19,8 +19,6 @@ use crate::{exchange, policy};
 const MOST_EXEMPTIONS: usize = 256;
 /// Each is looked for in every request that a rule counts by consumer.
 const MOST_CREDENTIALS: usize = 16;
-/// No bound but the text's own.
-const ANY: usize = usize::MAX;
 
 /// Compiles the document. The plan is meant only if nothing was reported.
 pub fn plan(document: &Value, report: &Report) -> Plan {

@@ -2,7 +2,8 @@
 //!
 //! text → [`json`] (syntax, order, repeated keys) → `read` (sections, unknown and later keys) → `compile`, with
 //! `units`, `names` and `addresses` for single values → [`plan::Plan`]. Every error is collected on the way; one is
-//! enough to refuse the whole. [`advice`] doubts what is allowed. [`schema`] is the table of all fields: what the reader knows, and the documentation.
+//! enough to refuse the whole. [`advice`] doubts what is allowed. [`schema`] is the table of all fields: what the
+//! reader knows, and the documentation.
 //!
 //! Runs when a configuration arrives, in the VM and in `weir check` alike; never while a request waits.
 

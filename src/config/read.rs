@@ -8,6 +8,9 @@ use super::place::Place;
 use super::schema::{self, Known};
 use super::units::{self, Range};
 
+/// How long a list may be that has no bound but the text's own.
+pub const ANY: usize = usize::MAX;
+
 /// One object of the document. An absent one reads as an empty one, whose fields have their defaults.
 pub struct Section<'a> {
     members: &'a [Member],

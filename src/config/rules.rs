@@ -2,7 +2,7 @@
 
 use super::error::{Cause, Shown};
 use super::json::Value;
-use super::read::Section;
+use super::read::{ANY, Section};
 use super::{addresses, names, schema, units};
 use crate::counters::bucket::{Charge, Quota};
 use crate::detect::rules::{Match, Rule, Settings};
@@ -17,8 +17,6 @@ const MOST_RULES: usize = 256;
 const MOST_PARTS: usize = 8;
 /// As many as the IANA registry has, and some.
 const MOST_METHODS: usize = 64;
-/// No bound but the text's own.
-const ANY: usize = usize::MAX;
 
 /// Reads all rules: what the detector needs, and the responses in the same order.
 pub fn read(root: &Section, mode: Mode) -> (Settings, Box<[Response]>) {

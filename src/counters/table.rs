@@ -10,9 +10,9 @@
 //!   [`CANDIDATES`] cells, and never more: the search for a victim is bounded.
 //! * Full: up to 65 % load next to no key is displaced; at 85 % one newcomer in 90 displaced another, at 94 % one
 //!   in 25 (512 ranges of 104 slots, held by a test). The cell whose loss costs least ([`Cell::stake`]) goes, if
-//!   the newcomer bids more than that: otherwise the *contest* is *lost*. Cells
-//!   without a price never go: the *scan* is *exhausted* where there are no others. Nothing is refunded silently:
-//!   the evicted cell is handed to the caller.
+//!   the newcomer bids more than that: otherwise the *contest* is *lost*. Cells without a price never go: the
+//!   *scan* is *exhausted* where there are no others. Nothing is refunded silently: the evicted cell is handed to
+//!   the caller.
 
 use crate::hash::{Key, mix};
 use crate::time::Nanos;

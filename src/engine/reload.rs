@@ -26,7 +26,7 @@ impl<S: Store + Clone> Engine<S> {
             rules: Rules::default(),
             series,
         };
-        if let Some(serving) = &mut self.serving {
+        if let Some(serving) = &self.serving {
             instance.bind(serving);
         }
         let id = self.install(instance);
@@ -85,9 +85,8 @@ impl<S: Store + Clone> Engine<S> {
         }
     }
 
-    /// The plan of an instance.
-    pub fn plan(&self, id: InstanceId) -> Option<&Rc<Plan>> {
-        self.instances.get(id.0)?.as_ref().map(|instance| &instance.plan)
+    pub(super) fn instance(&self, id: InstanceId) -> Option<&Instance> {
+        self.instances.get(id.0)?.as_ref()
     }
 
     /// Makes the tables when the first stream comes.
@@ -95,49 +94,44 @@ impl<S: Store + Clone> Engine<S> {
         if self.serving.is_some() {
             return;
         }
-        let Some(plan) = self.plan(id).cloned() else { return };
-        let exchange = Exchange::new(self.store.clone(), plan.exchange, self.own, now);
+        let Some(instance) = self.instance(id) else { return };
+        let exchange = Exchange::new(self.store.clone(), instance.plan.exchange, self.own, now);
         self.serving = Some(Serving::new(exchange));
         self.scratch = Scratch::reserved();
-        self.rebind();
+        self.bind_instances();
     }
 
     /// Names all families anew after the process's seed or epoch changed.
     pub(super) fn rebind(&mut self) {
-        let Some(serving) = &mut self.serving else { return };
-        serving.rename();
+        if let Some(serving) = &mut self.serving {
+            serving.log_claims = log_claims(&serving.exchange);
+            serving.lines = Nanos::ZERO; // the clock may be another
+        }
+        self.bind_instances();
+    }
+
+    fn bind_instances(&mut self) {
+        let Some(serving) = &self.serving else { return };
         self.instances.iter_mut().flatten().for_each(|instance| instance.bind(serving));
     }
 }
 
 impl Instance {
     fn bind<S: Store>(&mut self, serving: &Serving<S>) {
-        self.rules = Rules::new(&self.plan.rules, &serving.seed, serving.epoch);
+        let (seed, epoch) = serving.exchange.seed();
+        self.rules = Rules::new(&self.plan.rules, &seed, epoch);
     }
 }
 
 impl<S: Store> Serving<S> {
     fn new(exchange: Exchange<S>) -> Serving<S> {
-        let (seed, epoch) = exchange.seed();
-        Serving {
-            exchange,
-            seed,
-            epoch,
-            log_claims: log_claims(&seed, epoch),
-            lines: Nanos::ZERO,
-            met_suspect: false,
-        }
-    }
-
-    fn rename(&mut self) {
-        (self.seed, self.epoch) = self.exchange.seed();
-        self.log_claims = log_claims(&self.seed, self.epoch);
-        self.lines = Nanos::ZERO; // the clock may be another
+        Serving { log_claims: log_claims(&exchange), exchange, lines: Nanos::ZERO, met_suspect: false }
     }
 }
 
-fn log_claims(seed: &crate::hash::Seed, epoch: u32) -> Family {
-    Family::new(seed, epoch, "log", "client")
+fn log_claims<S: Store>(exchange: &Exchange<S>) -> Family {
+    let (seed, epoch) = exchange.seed();
+    Family::new(&seed, epoch, "log", "client")
 }
 
 impl Scratch {

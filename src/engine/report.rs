@@ -30,7 +30,7 @@ impl<S: Store + Clone> Engine<S> {
         request: &Request,
         now: Nanos,
     ) -> Option<Event> {
-        let now = self.read_clock(now);
+        let (now, _) = self.clock.read(now); // the decision's reading: what it met is counted already
         let Instance { plan, series, .. } = self.instances.get(id.0)?.as_ref()?;
         for ruling in rulings.iter() {
             self.metrics.count_ruling(series.get(usize::from(ruling.hit.rule)), ruling.response);
@@ -98,7 +98,8 @@ impl<S: Store> Serving<S> {
         if !LINES.admits(self.lines, now) {
             return Some(EventOutcome::Suppressed);
         }
-        let client = caller.subject(&KeySpec::client(), &self.seed).unwrap_or(told.hit.subject);
+        let (seed, _) = self.exchange.seed();
+        let client = caller.subject(&KeySpec::client(), &seed).unwrap_or(told.hit.subject);
         match self.claim(client, plan.events.log_interval, now) {
             Verdict::Admit => {
                 self.lines = LINES.charged(self.lines, now);

@@ -1,5 +1,6 @@
-//! Values made of records of one size, and little-endian numbers at fixed places of a record. Reading beyond the record gives 0, writing there does nothing:
-//! records are arrays of known size, so neither happens, and neither can trap.
+//! Values made of records of one size, and little-endian numbers at fixed places of a record. Reading beyond the
+//! record gives 0, writing there does nothing: records are arrays of known size, so neither happens, and neither
+//! can trap.
 
 /// The longest value that the exchange writes.
 pub const MAX_VALUE: usize = 48 * 1024;

@@ -88,8 +88,6 @@ pub struct Own {
 pub struct Tick {
     /// Seed or epoch are other ones now: keys must be made anew, and nothing is known of any of them.
     pub reseeded: bool,
-    /// Workers that live.
-    pub live: u32,
     /// What the other workers hold together.
     pub others: Gauges,
 }
@@ -152,12 +150,7 @@ impl<S: Store> Exchange<S> {
 
     /// What happened so far.
     pub fn stats(&self) -> Stats {
-        Stats {
-            table: self.table.stats(),
-            slots: self.table.slots() as u64,
-            others: self.roster.others(),
-            ..self.stats
-        }
+        Stats { table: self.table.stats(), slots: self.table.slots() as u64, ..self.stats }
     }
 
     /// Exchanges with the other workers: seed and epoch, the roster, then everything that is pending.
@@ -171,7 +164,7 @@ impl<S: Store> Exchange<S> {
         self.table.sweep(self.table.slots() / SWEEP_TICKS, now - IDLE);
         // A foreign value may have been longer than any of ours.
         self.blob.shrink_to(MAX_VALUE);
-        Tick { reseeded, live: self.roster.live(now), others: self.roster.others() }
+        Tick { reseeded, others: self.roster.others() }
     }
 
     /// Forgets every bucket of the process: the others follow at their next tick. The keys must be made anew.
@@ -242,7 +235,6 @@ impl<S: Store> Exchange<S> {
         let renewal = self.roster.renew(&mut self.store, &mut self.blob, gauges, lease, now);
         self.stats.count(renewal.update);
         self.stats.corrupt += u64::from(renewal.corrupt);
-        self.stats.live = self.roster.live(now);
         if renewal.update.done {
             self.stats.last_exchange = now;
         }

@@ -1,9 +1,8 @@
 //! What the exchange did, as plain numbers.
 
 use super::ledger::Shard;
-use super::roster::Gauges;
 use crate::counters::table;
-use crate::shared::{ATTEMPTS, Update};
+use crate::shared::Update;
 use crate::time::Nanos;
 
 /// Counts since the VM joined, and gauges of now.
@@ -15,7 +14,7 @@ pub struct Stats {
     pub unsynced: u64,
     /// Writes that another worker's write forestalled.
     pub cas_lost: u64,
-    /// Changes given up: three writes forestalled in a row, or the host refused.
+    /// Changes given up: every write was forestalled, or the host refused.
     pub given_up: u64,
     /// Values in shared data that made no sense and were taken for empty.
     pub corrupt: u64,
@@ -29,10 +28,6 @@ pub struct Stats {
     pub table: table::Stats,
     /// Slots of that table.
     pub slots: u64,
-    /// Workers that live, this one included, as it counts them.
-    pub live: u32,
-    /// What the other workers hold together.
-    pub others: Gauges,
     /// When the last tick reached the store: its age is that of the exchange.
     pub last_exchange: Nanos,
 }
@@ -40,7 +35,7 @@ pub struct Stats {
 impl Stats {
     /// Counts how an update of shared data ended.
     pub(super) fn count(&mut self, update: Update) {
-        self.cas_lost += u64::from(update.conflicts.min(ATTEMPTS));
+        self.cas_lost += u64::from(update.conflicts);
         self.given_up += u64::from(!update.done);
     }
 

@@ -34,7 +34,7 @@ impl<'a> Headers<'a> {
 
     /// The first value of `name` (lower case, as Envoy keeps names).
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
-        self.iter().find(|(n, _)| *n == name.as_bytes()).map(|(_, value)| value)
+        self.all(name).next()
     }
 
     /// The values of all fields of this name.

@@ -15,8 +15,7 @@ pub fn normalise(path: &[u8], out: &mut Vec<u8>) {
 /// below `/a/`, where [`normalise`] reads `/b`. `false`, and nothing, where there is no `;`: then there is one reading.
 pub fn normalise_with_parameters(path: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
-    let end = path.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(path.len());
-    let path = path.get(..end).unwrap_or_default();
+    let path = without_query(path);
     let has_parameters = path.contains(&b';') || path.windows(3).any(|t| t.eq_ignore_ascii_case(b"%3B"));
     if has_parameters {
         read(path, Parameters::Kept, out);
@@ -55,9 +54,7 @@ enum Parameters {
 fn read(path: &[u8], parameters: Parameters, out: &mut Vec<u8>) {
     out.clear();
     out.push(b'/');
-    let end = path.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(path.len());
-    let path = path.get(..end).unwrap_or_default();
-    let mut segments = path.split(|&b| b == b'/').peekable();
+    let mut segments = without_query(path).split(|&b| b == b'/').peekable();
     while let Some(segment) = segments.next() {
         let start = out.len();
         clean(segment, parameters, out);
@@ -72,6 +69,10 @@ fn read(path: &[u8], parameters: Parameters, out: &mut Vec<u8>) {
             _ => {}
         }
     }
+}
+
+fn without_query(path: &[u8]) -> &[u8] {
+    path.split(|b| matches!(b, b'?' | b'#')).next().unwrap_or_default()
 }
 
 /// Appends one segment, decoded where it may be.
