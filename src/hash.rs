@@ -18,24 +18,34 @@ impl Seed {
 
 /// Hashes typed, length-prefixed parts: the sequence of parts can be read back from what is hashed, so no two
 /// different sequences (`"ab","c"` and `"a","bc"`, a client and a consumer of equal bytes) ever alias.
+///
+/// All of it is whole words, since SipHash takes eight bytes at once: an IPv4 address costs two of them.
 pub struct Typed(SipHasher13);
 
 impl Typed {
-    /// Adds one part of the given type.
-    pub fn part(&mut self, kind: u8, bytes: &[u8]) -> &mut Self {
-        self.0.write_u8(kind);
-        self.0.write_u64(bytes.len() as u64);
-        self.0.write(bytes);
-        self
+    /// Adds one part of the given type: a word that says type and length, then the bytes, filled up with zeros.
+    #[inline]
+    pub fn part(&mut self, kind: u16, bytes: &[u8]) -> &mut Self {
+        self.number(u64::from(kind) << 48 | bytes.len() as u64);
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            self.number(word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word)));
+        }
+        match words.remainder() {
+            [] => self,
+            rest => self.number(rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))),
+        }
     }
 
     /// Adds one number.
+    #[inline]
     pub fn number(&mut self, value: u64) -> &mut Self {
         self.0.write_u64(value);
         self
     }
 
     /// The 64-bit hash.
+    #[inline]
     pub fn finish(&self) -> u64 {
         self.0.finish()
     }
@@ -100,7 +110,7 @@ mod tests {
 
     const SEED: Seed = Seed([7; 16]);
 
-    fn parts(parts: &[(u8, &[u8])]) -> u64 {
+    fn parts(parts: &[(u16, &[u8])]) -> u64 {
         let mut h = SEED.hasher();
         for (kind, bytes) in parts {
             h.part(*kind, bytes);
@@ -113,6 +123,8 @@ mod tests {
         assert_ne!(parts(&[(1, b"ab"), (1, b"c")]), parts(&[(1, b"a"), (1, b"bc")]));
         assert_ne!(parts(&[(1, b"x")]), parts(&[(2, b"x")]));
         assert_ne!(parts(&[(1, b"")]), parts(&[(1, b""), (1, b"")]));
+        assert_ne!(parts(&[(1, b"a")]), parts(&[(1, b"a\0")]));
+        assert_ne!(parts(&[(1, b"12345678")]), parts(&[(1, b"12345678\0")]));
     }
 
     #[test]

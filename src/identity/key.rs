@@ -71,8 +71,8 @@ impl<'a> Caller<'a> {
     fn hash_part(&mut self, part: &Part, hasher: &mut Typed) -> Option<()> {
         match part {
             Part::Client => match (self.source.client()?.network, self.source.client()?.prefix) {
-                (IpAddr::V4(v4), prefix) => hasher.part(1, &v4.octets()).number(prefix.into()),
-                (IpAddr::V6(v6), prefix) => hasher.part(2, &v6.octets()).number(prefix.into()),
+                (IpAddr::V4(v4), prefix) => hasher.part(cut(1, prefix), &v4.octets()),
+                (IpAddr::V6(v6), prefix) => hasher.part(cut(2, prefix), &v6.octets()),
             },
             Part::Consumer => hasher.part(3, &self.consumer()?),
             Part::Route => hasher.part(4, self.request.route?),
@@ -121,6 +121,11 @@ impl<'a> Caller<'a> {
 fn describe_named(kind: &str, name: &str, value: Option<&[u8]>, out: &mut String) {
     let _ = write!(out, "{kind}:");
     describe_secret(name, value.map(sha256), out);
+}
+
+/// The type of an address that is cut to `prefix` bits: networks of different sizes are different subjects.
+fn cut(kind: u16, prefix: u8) -> u16 {
+    kind | u16::from(prefix) << 8
 }
 
 fn describe_secret(name: &str, digest: Option<Digest256>, out: &mut String) {
