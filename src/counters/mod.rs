@@ -1,9 +1,24 @@
 //! Fixed-memory structures. No word of HTTP in here, and time is an argument.
 //!
-//! [`bucket`] is the arithmetic of a token bucket; [`table`] keeps small cells by key in memory that is allocated
-//! once, and [`hints`] find them there; [`marks`] remembers some of a table's slots, one bit each.
+//! | structure | question | per key | exact? |
+//! |---|---|--:|---|
+//! | [`bucket`] | is one more event within the rate? | 8 B | to the nanosecond |
+//! | [`table`] | where is this key's cell? | 9 B and the cell | yes, for keys that have a place |
+//! | [`arrears`] | what does a key owe that lost its place? | 8 B | to the millisecond |
+//! | [`sketch`] | how often was this key seen lately, or never? | 8 B | to one event, for keys that have a word |
+//! | [`ewma`] | what is usual for this key? | 8 B | to 1e-7 × span |
+//! | [`histogram`] | how long did a share of them take? | 1.2 KB per window | to a 16th |
+//! | [`marks`] | which slots of a table are marked? | 1 bit | yes |
+//!
+//! [`hints`] find the slots of a `table`, [`lines`] are what `arrears` and `sketch` are made of. Each file opens with its formula, its bounds, and with
+//! what happens when it is full: nothing here grows.
 
+pub mod arrears;
 pub mod bucket;
+pub mod ewma;
 pub mod hints;
+pub mod histogram;
+pub mod lines;
 pub mod marks;
+pub mod sketch;
 pub mod table;

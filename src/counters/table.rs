@@ -165,7 +165,8 @@ impl<C: Cell> Table<C> {
         let (first, second) = self.sets(key);
         let (in_first, in_second) = (self.similar(first, key), self.similar(second, key));
         // One guess for both sets, so that the processor needs none: it is right for 30 keys of 31.
-        let mut guess = if in_first.is_empty() { slots_of(second, in_second) } else { slots_of(first, in_first) };
+        let mut guess =
+            if in_first.is_empty() { slots_of(second, in_second) } else { slots_of(first, in_first) };
         let guess = guess.next()?;
         if self.holds(guess, key) {
             return Some(guess);
@@ -251,7 +252,10 @@ impl<C: Cell> Table<C> {
         let first = spread(top, self.ranges * self.sets_per_range);
         let end = (spread(top, self.ranges) + 1) * self.sets_per_range;
         let second = first + 1 + spread((key.0 as u32) & STEP_BITS, self.near);
-        (first as usize, if second < end { second } else { second.saturating_sub(self.sets_per_range) } as usize)
+        (
+            first as usize,
+            if second < end { second } else { second.saturating_sub(self.sets_per_range) } as usize,
+        )
     }
 
     /// The ways of a set whose keys may be this one.

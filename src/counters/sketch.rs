@@ -1,0 +1,240 @@
+//! How often each of very many keys was seen lately, and whether it was seen at all: a fixed table of 64-bit words.
+//!
+//! ```text
+//! word      tag (28 bits) | came back (1) | epoch (11) | count (24, of which 4 are a fraction)
+//! estimate  count · 2^−(ticks since the key was seen), this event included
+//! ```
+//!
+//! * Decay: happens when read. What was counted halves with every tick that begins: a key that sends `n` per tick
+//!   is estimated at `n` in its first tick, and below `2·n` ever.
+//! * Error: for a key that holds its word, between `x − 1⅛` and `x`, the exact decayed count (a sixteenth or less is
+//!   lost per halving, an eighth altogether; the rest is rounded down). Above `x` only where another key of the line
+//!   has the same tag: 8 in 2^28 = 3e-8 per newcomer. Counts stop at 1,048,575.
+//! * First sighting: the key has no word. False "seen before": the 3e-8 above. False "first": its word was taken.
+//! * Full: a newcomer always gets in, and displaces the word of its line that will be worth nothing first: *tick of
+//!   the last event + log2 of the count + [`KEPT`] if the key was seen more than once*. So **keys that are seen once
+//!   displace each other, and of those that came back at most the least of each line**, for then the last newcomer
+//!   is the least. To displace a key of count `c`, seven others of its line must have come to as many halvings: some
+//!   `7·c` events per line within a tick, over *all* lines, as keys are hashed under a seed that nobody outside knows.
+//! * Memory: 8 bytes per key, 64 per line. Cost: one cache line per event.
+
+use super::lines::{self, Lines, WORDS, least, position};
+use crate::hash::Key;
+use crate::time::Nanos;
+
+/// Ticks for which a key that came back is held dearer than any that did not: a quarter of an hour of seconds.
+pub const KEPT: u32 = 1024;
+
+/// An event, in units of the fraction.
+const ONE: u64 = 1 << FRACTION;
+const FRACTION: u32 = 4;
+const COUNT_BITS: u32 = 24;
+const EPOCH_BITS: u32 = 11;
+const MAX_COUNT: u64 = (1 << COUNT_BITS) - 1;
+const MAX_EPOCH: u64 = (1 << EPOCH_BITS) - 1;
+const BACK: u64 = 1 << (COUNT_BITS + EPOCH_BITS);
+const TAG_SHIFT: u32 = COUNT_BITS + EPOCH_BITS + 1;
+
+/// Ticks in which every line is visited once, so that no epoch is ever mistaken for the one 2,048 ticks later:
+/// a word is at most `KEPT + SWEEP_TICKS` ticks old when it is visited, and is made [`KEPT`] ticks old then.
+const SWEEP_TICKS: u64 = 512;
+
+/// What the sketch knows of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Events lately, this one included, in whole ones.
+    pub estimate: u32,
+    /// The key was not known.
+    pub first: bool,
+}
+
+/// Puts a newcomer in the place of the word that ranks least, which is given back. A line is in the order in which its
+/// keys came, so of equal ones the oldest goes.
+fn enter(line: &mut [u64; WORDS], newcomer: Word, epoch: u64) -> Word {
+    let at = least(line, |word| Word(word).rank(epoch));
+    if let Some(younger) = line.get_mut(at..) {
+        younger.rotate_left(1);
+    }
+    Word(core::mem::replace(&mut line[WORDS - 1], newcomer.0))
+}
+
+const FIRST: Sighting = Sighting { estimate: 1, first: true };
+
+/// What happened so far, and how full the sketch is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Newcomers that met a full line.
+    pub contests: u64,
+    /// Of these, the ones that displaced a key which had come back.
+    pub evictions: u64,
+    /// Words in use now.
+    pub used: u64,
+}
+
+/// The sketch. See the [module](self) for how it works.
+pub struct Sketch {
+    lines: Lines,
+    tick: Nanos,
+    /// The tick of the latest event, and when it ends.
+    epoch: u64,
+    ends: Nanos,
+    swept: usize,
+    stats: Stats,
+}
+
+impl Sketch {
+    /// An empty sketch of `lines` lines (rounded up to a power of two) that halves its counts every `tick` (at least
+    /// 1 ns).
+    pub fn new(lines: u32, tick: Nanos) -> Sketch {
+        Sketch {
+            lines: Lines::new(lines),
+            tick: tick.max(Nanos(1)),
+            epoch: 0,
+            ends: Nanos::ZERO,
+            swept: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Bytes that [`Sketch::new`] allocates.
+    pub fn memory_bytes(lines: u32) -> u64 {
+        Lines::memory_bytes(lines)
+    }
+
+    /// What happened so far.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Counts one event of a key. A clock that steps back stands still.
+    #[inline]
+    pub fn observe(&mut self, key: Key, now: Nanos) -> Sighting {
+        if now >= self.ends {
+            self.advance(now);
+        }
+        let (tag, epoch) = (tag(key), self.epoch);
+        let Some(line) = self.lines.get_mut(self.lines.of(key)) else { return FIRST };
+        let Some(at) = position(line, |word| Word(word).tag() == tag) else {
+            self.stats.displace(enter(line, Word::new(tag, epoch), epoch), epoch);
+            return FIRST;
+        };
+        let Some(place) = line.get_mut(at) else { return FIRST };
+        let seen = Word(*place).seen_again(epoch);
+        *place = seen.0;
+        Sighting { estimate: seen.estimate(epoch), first: false }
+    }
+
+    /// Events of a key lately; 0 for one that is not known.
+    pub fn estimate(&self, key: Key, now: Nanos) -> u32 {
+        let epoch = if now < self.ends { self.epoch } else { self.epoch_of(now) };
+        let words = self.lines.get(self.lines.of(key)).map(Word);
+        words.into_iter().find(|word| word.tag() == tag(key)).map_or(0, |word| word.estimate(epoch))
+    }
+
+    /// Forgets every key, and keeps the counts of what happened.
+    pub fn clear(&mut self) {
+        self.lines.clear();
+        self.stats.used = 0;
+    }
+
+    /// Begins the tick of `now`. Whoever was silent for [`SWEEP_TICKS`] altogether has forgotten everything.
+    #[cold]
+    fn advance(&mut self, now: Nanos) {
+        let epoch = self.epoch_of(now);
+        match epoch - self.epoch {
+            ticks @ 0..SWEEP_TICKS => self.sweep(epoch, ticks),
+            _ => self.clear(),
+        }
+        self.epoch = epoch;
+        self.ends = Nanos((epoch + 1).saturating_mul(self.tick.0));
+    }
+
+    fn epoch_of(&self, now: Nanos) -> u64 {
+        (now.0 / self.tick.0).max(self.epoch)
+    }
+
+    /// Visits the lines that are due after so many ticks, and limits the age of their words.
+    fn sweep(&mut self, epoch: u64, ticks: u64) {
+        let due = (self.lines.count() as u64 * ticks).div_ceil(SWEEP_TICKS);
+        for _ in 0..due {
+            for word in self.lines.get_mut(self.swept).into_iter().flatten() {
+                *word = Word(*word).aged(epoch).0;
+            }
+            self.swept = (self.swept + 1) % self.lines.count();
+        }
+    }
+}
+
+impl Stats {
+    fn displace(&mut self, word: Word, epoch: u64) {
+        let full = word.0 != 0;
+        self.used += u64::from(!full);
+        self.contests += u64::from(full);
+        self.evictions += word.came_back() & u64::from(word.age(epoch) < KEPT);
+    }
+}
+
+/// One key's word; 0 where there is none.
+#[derive(Clone, Copy)]
+struct Word(u64);
+
+impl Word {
+    fn new(tag: u64, epoch: u64) -> Word {
+        Word(tag << TAG_SHIFT).with(epoch, ONE)
+    }
+
+    fn with(self, epoch: u64, count: u64) -> Word {
+        let kept = self.0 & (u64::MAX << (COUNT_BITS + EPOCH_BITS));
+        Word(kept | (epoch & MAX_EPOCH) << COUNT_BITS | count.min(MAX_COUNT))
+    }
+
+    fn tag(self) -> u64 {
+        self.0 >> TAG_SHIFT
+    }
+
+    /// Ticks since the key was seen.
+    fn age(self, epoch: u64) -> u32 {
+        (epoch.wrapping_sub(self.0 >> COUNT_BITS) & MAX_EPOCH) as u32
+    }
+
+    fn decayed(self, epoch: u64) -> u64 {
+        (self.0 & MAX_COUNT) >> self.age(epoch).min(COUNT_BITS)
+    }
+
+    fn estimate(self, epoch: u64) -> u32 {
+        (self.decayed(epoch) >> FRACTION) as u32
+    }
+
+    fn seen_again(self, epoch: u64) -> Word {
+        Word(self.0 | BACK).with(epoch, self.decayed(epoch) + ONE)
+    }
+
+    fn came_back(self) -> u64 {
+        self.0 >> (COUNT_BITS + EPOCH_BITS) & 1
+    }
+
+    /// The tick in which the word is worth nothing any more, counted from one that lies before all: when its count
+    /// has halved below a sixteenth, and [`KEPT`] later if the key came back. 0 for no word.
+    fn rank(self, epoch: u64) -> u64 {
+        let halvings = u64::from((self.0 & MAX_COUNT | 1).ilog2());
+        let rank =
+            (MAX_EPOCH + 1 - u64::from(self.age(epoch))) + halvings + self.came_back() * u64::from(KEPT);
+        if self.0 == 0 { 0 } else { rank }
+    }
+
+    /// At most [`KEPT`] ticks old, when nothing of the count is left anyway.
+    fn aged(self, epoch: u64) -> Word {
+        if self.0 == 0 || self.age(epoch) <= KEPT {
+            return self;
+        }
+        self.with(epoch.wrapping_sub(u64::from(KEPT)), 0)
+    }
+}
+
+/// 28 of the 32 bits, and never 0.
+fn tag(key: Key) -> u64 {
+    u64::from(lines::tag(key) >> 4).max(1)
+}
+
+#[cfg(test)]
+mod tests;
