@@ -1,7 +1,7 @@
 //! The document, section by section, into a [`Plan`]. Goes on after an error, so that all are found at once; what a
 //! broken part yields is then never used.
 
-use super::error::Report;
+use super::error::{Cause, Report};
 use super::json::Value;
 use super::place::Place;
 use super::plan::Plan;
@@ -30,17 +30,28 @@ pub fn plan(document: &Value, report: &Report) -> Plan {
     let exempt = root.sections("exempt", MOST_EXEMPTIONS, exemption).into();
     let (rules, responses) = rules::read(&root, mode);
     root.section("policy", |_| ()); // all its fields belong to later versions, which opening it reports
-    let slots = root.section("tables", |tables| tables.count("slots", &schema::SLOTS));
     let exchange_ms = root.section("workers", |workers| workers.count("exchange_ms", &schema::EXCHANGE_MS));
+    let interval = Nanos::from_millis(exchange_ms.into());
     Plan {
         mode,
         identity,
         exempt,
         rules,
         policy: policy::Settings { rules: responses },
-        exchange: exchange::Settings { slots, interval: Nanos::from_millis(exchange_ms.into()) },
+        exchange: root.section("tables", |sizes| tables(sizes, interval)),
         events: root.section("events", events),
     }
+}
+
+fn tables(sizes: &Section, interval: Nanos) -> exchange::Settings {
+    let slots = sizes.count("slots", &schema::SLOTS);
+    let sketch_buckets = sizes.count("sketch_buckets", &schema::SKETCH_BUCKETS);
+    let settings = exchange::Settings { slots, sketch_buckets, interval };
+    let bytes = settings.memory_bytes();
+    if bytes > schema::TABLES_BYTES {
+        sizes.refuse(Cause::TooLarge { bytes, most: schema::TABLES_BYTES });
+    }
+    settings
 }
 
 fn identity(client: &Section, consumer: Box<[Credential]>) -> identity::Settings {
@@ -100,7 +111,10 @@ mod tests {
         assert_eq!(plan.mode, Mode::Observe);
         assert_eq!(plan.identity, identity::Settings::default());
         assert_eq!((plan.rules.rules.len(), plan.exempt.len()), (0, 0));
-        assert_eq!(plan.exchange, exchange::Settings { slots: 50_000, interval: Nanos::from_millis(200) });
+        assert_eq!(
+            plan.exchange,
+            exchange::Settings { slots: 50_000, sketch_buckets: 65_536, interval: Nanos::from_millis(200) }
+        );
         assert_eq!(plan.events, events::Settings { log: true, log_interval: Nanos::from_secs(10) });
     }
 
@@ -109,7 +123,7 @@ mod tests {
         let text = r#"{"client": {"ipv4_prefix": 24, "ipv6_prefix": 48, "proxies": ["10.0.0.1"], "trusted_ips": ["::1"]},
             "consumer": {"from": [{"header": "X-Key"}, {"cookie": "S"}, {"query": "k"}]},
             "exempt": [{"path": "/%68ealthz", "source": ["10.0.0.0/8"]}, {"path_prefix": "/x/"}],
-            "tables": {"slots": 2048}, "workers": {"exchange_ms": 50}, "events": {"log": false, "log_interval_seconds": 1.5}}"#;
+            "tables": {"slots": 2048, "sketch_buckets": 1024}, "workers": {"exchange_ms": 50}, "events": {"log": false, "log_interval_seconds": 1.5}}"#;
         let plan = parse(text.as_bytes()).unwrap();
         let consumer = [
             Credential::Header("x-key".into()),
@@ -130,7 +144,10 @@ mod tests {
         let source = Some(Prefixes::of(["10.0.0.0/8"]));
         assert_eq!(plan.exempt[0], Exemption { path: healthz, source });
         assert_eq!(plan.exempt[1], Exemption { path: PathPattern::Prefix((*b"/x/").into()), source: None });
-        assert_eq!(plan.exchange, exchange::Settings { slots: 2_048, interval: Nanos::from_millis(50) });
+        assert_eq!(
+            plan.exchange,
+            exchange::Settings { slots: 2_048, sketch_buckets: 1_024, interval: Nanos::from_millis(50) }
+        );
         assert_eq!(plan.events, events::Settings { log: false, log_interval: Nanos::from_millis(1_500) });
     }
 
@@ -140,9 +157,9 @@ mod tests {
             parse(format!(r#"{{"tables": {{"slots": {slots}}}}}"#).as_bytes()).unwrap().memory_bytes()
         };
         let (most, usual) = (schema::SLOTS.max, schema::SLOTS.default);
-        assert!(memory(most) <= 40 << 20, "{}", memory(most));
+        assert!(memory(most) <= schema::TABLES_BYTES, "{}", memory(most));
         let each = (memory(most) - memory(usual)) as f64 / (most - usual);
-        assert!((55.5..57.5).contains(&each), "{each}");
+        assert!((56.5..58.5).contains(&each), "{each}");
     }
 
     #[test]

@@ -150,6 +150,7 @@ pub enum Cause {
     Empty { write: &'static str },
     TooMany { found: usize, most: usize },
     OneOf { names: &'static [&'static str], found: usize },
+    TooLarge { bytes: u64, most: u64 },
     Repeated { found: Shown },
     // numbers
     OutOfRange { found: f64, min: f64, max: f64, unit: &'static str },
@@ -212,6 +213,10 @@ impl Display for Cause {
             Cause::Missing { write } => write!(f, "is missing; {write}"),
             Cause::Empty { write } => write!(f, "is empty; {write}"),
             Cause::TooMany { found, most } => write!(f, "has {found} entries; at most {most} are possible"),
+            Cause::TooLarge { bytes, most } => {
+                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
+                write!(f, "take {} MiB on each worker; at most {} are possible: lower some", mib(bytes), mib(most))
+            }
             Cause::OneOf { names, found: 0 } => write!(f, "needs one of {}", names.join(", ")),
             Cause::OneOf { names, found } => {
                 write!(f, "has {found} of {}; keep one, and make an entry of each other", names.join(", "))

@@ -44,7 +44,6 @@ pub static FIELDS: &[Later] = &[
     later("rules[].filter.fingerprints", "fingerprints", is_empty),
     // Sizes of what is not there: the defaults ask for nothing.
     later("tables.max_keys", "table of learned keys", |value| *value == Value::Number(200_000.0)),
-    later("tables.sketch_buckets", "sketch", |value| *value == Value::Number(65_536.0)),
     later("tables.bans", "ban table", |value| *value == Value::Number(50_000.0)),
     later("events.webhook", "webhook", has_no_cluster),
 ];

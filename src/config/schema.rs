@@ -79,9 +79,13 @@ pub const IPV4_PREFIX: Range = Range { min: 1.0, max: 32.0, default: 32.0, unit:
 pub const IPV6_PREFIX: Range = Range { min: 1.0, max: 128.0, default: 64.0, unit: "bits" };
 /// Seconds' worth of the rate. The upper end lets a rate of one per day have a burst of 11.
 pub const MULTIPLIER: Range = Range { min: 0.001, max: 1_000_000.0, default: 1.0, unit: "seconds' worth" };
-/// At least two slots for each of the 512 shards that workers exchange; at most 40 MiB at some 56 bytes each, marks
-/// included, which leaves 8 MiB of a worker's budget of 48 to the module and its buffers.
+/// What tables may take of a worker's budget of 48 MiB: the module and its buffers have the rest.
+pub const TABLES_BYTES: u64 = 44 << 20;
+/// At least two slots for each of the 512 shards that workers exchange; at most what fits beside the default of the
+/// others, at some 57 bytes each.
 pub const SLOTS: Range = Range { min: 1_024.0, max: 700_000.0, default: 50_000.0, unit: "slots" };
+/// At least one line of 64 bytes for each shard.
+pub const SKETCH_BUCKETS: Range = Range { min: 512.0, max: 524_288.0, default: 65_536.0, unit: "buckets" };
 /// Faster than 10 ms is all exchange and no work; slower than 10 s lets workers drift apart.
 pub const EXCHANGE_MS: Range = Range { min: 10.0, max: 10_000.0, default: 200.0, unit: "ms" };
 /// Between two events about one client.
@@ -261,7 +265,13 @@ pub static FIELDS: &[Field] = &[
         path: "tables.slots",
         form: Form::Count(SLOTS),
         meaning: "Buckets that one worker keeps at once: one per key and rule, and one per client that has events. Rounded up to whole sets, at least 4,096.",
-        raising: "More callers are tracked at once; memory grows by some 56 bytes each.",
+        raising: "More callers are tracked at once; memory grows by some 57 bytes each.",
+    },
+    Field {
+        path: "tables.sketch_buckets",
+        form: Form::Count(SKETCH_BUCKETS),
+        meaning: "Room of one worker for what keys without a slot owe: eight of them in each bucket of 64 bytes. Rounded up to a power of two.",
+        raising: "More debts outlast an eviction.",
     },
     Field {
         path: "workers.exchange_ms",

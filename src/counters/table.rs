@@ -65,8 +65,8 @@ impl Slot {
 pub struct Placed<C> {
     /// Its slot, which holds an empty cell.
     pub slot: Slot,
-    /// The cell that had to go.
-    pub evicted: Option<C>,
+    /// Whose cell had to go.
+    pub evicted: Option<(Key, C)>,
 }
 
 /// Why a newcomer found no place.
@@ -289,14 +289,14 @@ impl<C: Cell> Table<C> {
         if stake >= bid {
             return Err(Untracked::ContestLost);
         }
-        Ok(Placed { slot, evicted: Some(self.cell(slot)) })
+        Ok(Placed { slot, evicted: self.key(slot).map(|key| (key, self.cell(slot))) })
     }
 
     fn settle(&mut self, key: Key, placed: Placed<C>, now: Nanos) {
         self.stats.tracked += 1;
         match placed.evicted {
             None => self.stats.used += 1,
-            Some(cell) => self.stats.evictions += u64::from(cell.stake(now) != Some(0)),
+            Some((_, cell)) => self.stats.evictions += u64::from(cell.stake(now) != Some(0)),
         }
         self.write(placed.slot, hint(key), Entry { key: key.0, cell: C::default() });
     }

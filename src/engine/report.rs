@@ -10,7 +10,7 @@ use crate::policy::{Ruling, Rulings};
 use crate::request::{Request, path};
 use crate::shared::Store;
 use crate::telemetry::events::Event;
-use crate::telemetry::metrics::{EventOutcome, Metric};
+use crate::telemetry::metrics::{EventOutcome, Metric, Table};
 use crate::time::Nanos;
 use core::fmt::Write;
 use core::net::IpAddr;
@@ -63,11 +63,6 @@ impl<S: Store + Clone> Engine<S> {
             (Metric::RequestsInFlight, self.in_flight.into()),
             (Metric::Workers, 1),
             (Metric::PlanMemory, memory),
-            (Metric::TableTracked, stats.table.tracked),
-            (Metric::TableUntracked, stats.table.contest_lost + stats.table.scan_exhausted),
-            (Metric::TableEvictions, stats.table.evictions),
-            (Metric::TableScanExhausted, stats.table.scan_exhausted),
-            (Metric::TableSlotsUsed, stats.table.used.into()),
             (Metric::ExchangeSyncs, stats.syncs),
             (Metric::ExchangeConflicts, stats.cas_lost),
             (Metric::ExchangeCorrupt, stats.corrupt),
@@ -78,6 +73,17 @@ impl<S: Store + Clone> Engine<S> {
             (Metric::ExchangeGivenUp, stats.given_up),
         ] {
             self.metrics.set(metric, value);
+        }
+        let (limits, arrears) = (stats.table, stats.arrears);
+        for (metric, of_limits, of_arrears) in [
+            (Metric::TableTracked, limits.tracked, arrears.tracked),
+            (Metric::TableUntracked, limits.contest_lost + limits.scan_exhausted, arrears.contest_lost),
+            (Metric::TableEvictions, limits.evictions, arrears.evictions),
+            (Metric::TableScanExhausted, limits.scan_exhausted, 0),
+            (Metric::TableSlotsUsed, limits.used.into(), arrears.used),
+        ] {
+            self.metrics.set_table(metric, Table::Limits, of_limits);
+            self.metrics.set_table(metric, Table::Arrears, of_arrears);
         }
     }
 }

@@ -44,6 +44,12 @@ impl Default for Account {
 }
 
 impl Account {
+    /// A key that gets its slot: its bucket is full at `tat`, as far as is known.
+    pub fn newcomer(quota: &Quota, tat: Nanos) -> Account {
+        let Quota { interval, burst, charge } = *quota;
+        Account { tat, interval, burst, charge, ..Account::default() }
+    }
+
     /// What the key is held against.
     pub fn quota(&self) -> Quota {
         Quota { interval: self.interval, burst: self.burst, charge: self.charge }

@@ -2,7 +2,7 @@
 //!
 //! The common case (a client below its limit) finds its slot and spends from its allowance: no shared call. A
 //! refusal needs the ledger to have said "empty" at most a hold ago. Only with the exchange budget spent, or the
-//! store out of reach, the own view decides.
+//! store out of reach, the own view decides; and a key for which there is no slot is held to its arrears.
 
 use super::Exchange;
 use super::account::Account;
@@ -27,7 +27,9 @@ struct Answer {
 impl<S: Store> Meter for Exchange<S> {
     fn charge(&mut self, key: Key, quota: &Quota, now: Nanos) -> Verdict {
         let team = self.team(now);
-        let Some(slot) = self.slot(key, quota, &team, now) else { return Verdict::Untracked };
+        let Some(slot) = self.slot(key, quota, &team, now) else {
+            return self.arrears.charge(key, quota, now);
+        };
         let mut account = self.table.cell(slot);
         account.adopt(quota);
         let verdict = self.decide(key, &mut account, &team, now);
@@ -53,30 +55,25 @@ impl<S: Store> Exchange<S> {
         }
     }
 
-    /// The key's slot. A newcomer where something was forgotten that might be owed must ask the ledger first.
+    /// The key's slot. One that lost it comes back with what it owed. It must ask the ledger first, and so must a
+    /// newcomer where something was forgotten that it might owe.
     fn slot(&mut self, key: Key, quota: &Quota, team: &Team, now: Nanos) -> Option<Slot> {
         if let Some(slot) = self.table.find(key) {
             return Some(slot);
         }
         let placed = self.table.insert(key, u64::MAX, now).ok()?;
-        let range = self.table.range(key);
-        if let Some(evicted) = placed.evicted {
-            self.forgot(range, &evicted);
+        let owed = self.arrears.take(key, now);
+        if let Some((other, evicted)) = placed.evicted {
+            self.stats.pending_lost += u64::from(evicted.pend);
+            self.remember(other, &evicted, now);
         }
-        let mut account = Account::default();
-        account.adopt(quota);
-        if self.doubt.get(range).is_some_and(|until| now < *until) {
+        let mut account = Account::newcomer(quota, owed.unwrap_or_default());
+        let doubt = self.doubt.get(self.table.range(key)).is_some_and(|until| now < *until);
+        if owed.is_some() || doubt {
             account.doubt(team, now);
         }
         self.table.put(placed.slot, account);
         Some(placed.slot)
-    }
-
-    fn forgot(&mut self, range: usize, evicted: &Account) {
-        self.stats.pending_lost += u64::from(evicted.pend);
-        if let Some(until) = self.doubt.get_mut(range) {
-            *until = evicted.tat.max(*until);
-        }
     }
 
     /// Adds to the ledger what is pending and this event, and hears what is left: one read and one write. `None`

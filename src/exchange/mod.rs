@@ -16,8 +16,10 @@
 //!
 //! Nothing in a worker is needed to get its charges back: a worker that dies loses what it had not published, at
 //! most its allowances. A worker that is new asks the ledger before it lends anything in a shard that it does not
-//! know yet, and so does every newcomer in a shard where something below full was forgotten: neither a reload nor
-//! an eviction refunds a bucket.
+//! know yet. A key that loses its slot leaves what it owes in the [`arrears`](crate::counters::arrears), finds it there
+//! when it comes back, and asks the ledger first; so does every newcomer where the arrears had to forget something.
+//! A key without any slot is held to its arrears alone. So neither a reload nor an eviction refunds a bucket, also
+//! with the ledger out of reach.
 
 pub mod account;
 pub mod admit;
@@ -35,9 +37,10 @@ pub mod who;
 pub use roster::Gauges;
 pub use stats::Stats;
 
+use crate::counters::arrears::Arrears;
 use crate::counters::marks::Marks;
 use crate::counters::table::{Slot, Table};
-use crate::hash::Seed;
+use crate::hash::{Key, Seed};
 use crate::shared::{Store, update};
 use crate::time::Nanos;
 use account::Account;
@@ -56,6 +59,8 @@ pub struct Settings {
     /// Keys that one worker can follow, rounded up to whole sets in every shard (at least 4,096). Whoever lets an
     /// operator choose asks [`Settings::memory_bytes`] first.
     pub slots: u32,
+    /// Lines of eight words for what keys without a slot owe, rounded up to a power of two (at least 512).
+    pub sketch_buckets: u32,
     /// Time between two ticks.
     pub interval: Nanos,
 }
@@ -68,9 +73,15 @@ impl Settings {
         let shards = u64::from(SHARDS);
         Table::<Account>::memory_bytes(SHARDS, self.slots)
             + Marks::memory_bytes(slots)
+            + Arrears::memory_bytes(self.lines())
             + shards * size_of::<Nanos>() as u64
             + slots / shards * size_of::<Joined>() as u64
             + MAX_VALUE as u64
+    }
+
+    /// Every line of arrears belongs to one shard, so that what it forgets casts a doubt on that shard alone.
+    fn lines(&self) -> u32 {
+        self.sketch_buckets.max(SHARDS)
     }
 }
 
@@ -97,9 +108,11 @@ pub struct Exchange<S> {
     store: S,
     settings: Settings,
     table: Table<Account>,
+    /// What keys owe that lost their slot or never had one.
+    arrears: Arrears,
     /// Slots with something pending.
     dirty: Marks,
-    /// Per shard: until then, a newcomer may owe something that this worker does not know.
+    /// Per shard: until then, a newcomer may owe something of which nothing is left here, not even arrears.
     doubt: Box<[Nanos]>,
     /// Entries that a shard of the ledger may have.
     room: usize,
@@ -120,6 +133,7 @@ impl<S: Store> Exchange<S> {
         let mut exchange = Exchange {
             store,
             settings,
+            arrears: Arrears::new(settings.lines()),
             dirty: Marks::new(table.slots()),
             joined: Vec::with_capacity(table.slots_per_range()),
             table,
@@ -150,7 +164,8 @@ impl<S: Store> Exchange<S> {
 
     /// What happened so far.
     pub fn stats(&self) -> Stats {
-        Stats { table: self.table.stats(), slots: self.table.slots() as u64, ..self.stats }
+        let (table, arrears) = (self.table.stats(), self.arrears.stats());
+        Stats { table, arrears, slots: self.table.slots() as u64, ..self.stats }
     }
 
     /// Exchanges with the other workers: seed and epoch, the roster, then everything that is pending.
@@ -162,6 +177,7 @@ impl<S: Store> Exchange<S> {
         self.renew(gauges, now);
         self.publish(now);
         self.table.sweep(self.table.slots() / SWEEP_TICKS, now - IDLE);
+        self.arrears.sweep(now);
         // A foreign value may have been longer than any of ours.
         self.blob.shrink_to(MAX_VALUE);
         Tick { reseeded, others: self.roster.others() }
@@ -189,15 +205,19 @@ impl<S: Store> Exchange<S> {
         }
     }
 
-    /// Takes on other settings. Another size starts an empty table, which reads the balances back from the ledger.
+    /// Takes on other settings. Another size starts empty: the balances come back from the arrears or the ledger.
     pub fn reconfigure(&mut self, settings: Settings, now: Nanos) {
+        if settings.lines() != self.settings.lines() {
+            self.arrears = Arrears::new(settings.lines());
+            self.doubt.fill(Nanos::MAX);
+        }
         let slots = Table::<Account>::slots_for(SHARDS, settings.slots);
         if slots != self.table.slots() as u64 {
             self.publish(now);
-            self.table = Table::new(SHARDS, settings.slots);
+            let before = core::mem::replace(&mut self.table, Table::new(SHARDS, settings.slots));
+            before.iter().for_each(|(_, key, account)| self.remember(key, account, now));
             self.dirty = Marks::new(self.table.slots());
             self.joined = Vec::with_capacity(self.table.slots_per_range());
-            self.doubt.fill(Nanos::MAX);
         }
         self.room = ledger::room(settings.slots);
         self.settings = settings;
@@ -226,6 +246,7 @@ impl<S: Store> Exchange<S> {
     fn start_over(&mut self) {
         self.stats.reseeded += 1;
         self.table.clear();
+        self.arrears.clear();
         self.dirty.clear();
         self.doubt.fill(Nanos::MAX);
     }
@@ -247,7 +268,20 @@ impl<S: Store> Exchange<S> {
         }
     }
 
+    /// A key loses its slot: what it owes goes to the arrears, or else leaves a doubt.
+    fn remember(&mut self, key: Key, account: &Account, now: Nanos) {
+        let lost = self.arrears.put(key, account.tat, now);
+        if let Some(doubt) = self.doubt.get_mut(self.table.range(key)) {
+            *doubt = lost.unwrap_or_default().max(*doubt);
+        }
+    }
+
+    /// Arrears don't say whose they are, so all of them go, and the ledger knows the others'.
     fn forget_own(&mut self, tags: &[u16]) {
+        if self.arrears.stats().used > 0 {
+            self.arrears.clear();
+            self.doubt.fill(Nanos::MAX);
+        }
         for slot in (0..self.table.slots()).map(Slot::at) {
             if self.table.key(slot).is_some_and(|key| tags.contains(&key.tag())) {
                 self.table.remove(slot);

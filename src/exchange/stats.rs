@@ -1,7 +1,7 @@
 //! What the exchange did, as plain numbers.
 
 use super::ledger::Shard;
-use crate::counters::table;
+use crate::counters::{arrears, table};
 use crate::shared::Update;
 use crate::time::Nanos;
 
@@ -20,12 +20,14 @@ pub struct Stats {
     pub corrupt: u64,
     /// Exchanges that left a key unrecorded because its shard was full of keys that owe more.
     pub full: u64,
-    /// Charges lost with an evicted slot before they were published.
+    /// Charges evicted with their slot before they were published: only this worker remembers them.
     pub pending_lost: u64,
     /// Times that another seed or a new epoch was adopted: everything known was forgotten.
     pub reseeded: u64,
-    /// The table of this worker. Its untracked newcomers got no verdict.
+    /// The table of this worker. Its untracked newcomers are held to their arrears.
     pub table: table::Stats,
+    /// The arrears of this worker. Where they had no place for a key without a slot, it got no verdict.
+    pub arrears: arrears::Stats,
     /// Slots of that table.
     pub slots: u64,
     /// When the last tick reached the store: its age is that of the exchange.

@@ -5,7 +5,7 @@ use crate::shared::mem::{Faults, MemStore};
 
 const TEN: Quota = Quota { interval: Nanos::from_millis(100), burst: 10, charge: Charge::Admitted };
 const EVERY: Quota = Quota { charge: Charge::Every, ..TEN };
-const SETTINGS: Settings = Settings { slots: 4096, interval: Nanos::from_millis(200) };
+const SETTINGS: Settings = Settings { slots: 4096, sketch_buckets: 512, interval: Nanos::from_millis(200) };
 const START: Nanos = Nanos::from_secs(1000);
 
 fn worker(store: &MemStore, nonce: u64, now: Nanos) -> Exchange<MemStore> {
@@ -124,6 +124,85 @@ fn an_evicted_key_does_not_come_back_with_a_full_bucket() {
     });
     assert!(flood.is_some_and(|n| n > 1000));
     assert_eq!(admitted(&mut worker, debtor, &EVERY, 20, now + Nanos::from_secs(1)), 0);
+}
+
+/// Owes for a minute what others owe for an hour, until its slot is gone; the ledger has been told of all.
+fn evict(worker: &mut Exchange<MemStore>, debtor: Key, now: Nanos) {
+    let slow = Quota { interval: Nanos::from_secs(3600), burst: 2, charge: Charge::Admitted };
+    let gone = (1..30_000).find(|&n| {
+        let key = key(worker, "slow", n);
+        worker.charge(key, &slow, now);
+        worker.tick(now, Gauges::default());
+        worker.table.find(debtor).is_none()
+    });
+    assert!(gone.is_some(), "the debtor is evicted");
+}
+
+#[test]
+fn an_evicted_debtor_is_known_with_the_ledger_out_of_reach_and_with_the_budget_spent() {
+    for budget in [true, false] {
+        let store = MemStore::new();
+        let (mut worker, now) = lone(&store);
+        let debtor = key(&worker, "r", 0);
+        assert_eq!(admitted(&mut worker, debtor, &EVERY, 100, now), 10);
+        worker.tick(now, Gauges::default());
+        evict(&mut worker, debtor, now);
+        let now = now + Nanos::from_secs(1);
+        match budget {
+            true => while worker.budget.take(now) {},
+            false => store.inject(Faults { refuse_writes: u32::MAX, ..Faults::NONE }),
+        }
+        assert_eq!(admitted(&mut worker, debtor, &EVERY, 20, now), 0);
+        let Verdict::Refuse { wait } = worker.charge(debtor, &EVERY, now) else { panic!("the debt is lost") };
+        // 90 in debt, 21 more, one to come; less the second that has passed.
+        assert!(wait.as_millis().abs_diff(10_200) <= 1, "{wait:?}");
+    }
+}
+
+#[test]
+fn passers_by_ask_nobody_once_the_shards_are_known() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    worker.reconfigure(Settings { sketch_buckets: 65_536, ..SETTINGS }, now);
+    let mut pass = |visitors: core::ops::Range<u64>| {
+        for n in visitors {
+            let key = key(&worker, "r", n);
+            assert_eq!(worker.charge(key, &TEN, now + Nanos(n * 20_000)), Verdict::Admit);
+            if n % 10_000 == 0 {
+                worker.tick(now + Nanos(n * 20_000), Gauges::default());
+            }
+        }
+        worker.stats()
+    };
+    let known = pass(0..20_000);
+    let after = pass(20_000..100_000);
+    assert!(after.table.evictions > known.table.evictions + 10_000);
+    assert_eq!((after.syncs, after.unsynced), (known.syncs, known.unsynced));
+}
+
+#[test]
+fn a_key_for_which_there_is_no_slot_is_held_to_its_arrears() {
+    let store = MemStore::new();
+    let (mut worker, now) = lone(&store);
+    worker.reconfigure(Settings { sketch_buckets: 65_536, ..SETTINGS }, now);
+    // Debt that only this worker knows, in every slot.
+    store.inject(Faults { refuse_writes: u32::MAX, ..Faults::NONE });
+    for n in 0..40_000 {
+        let key = key(&worker, "r", n);
+        admitted(&mut worker, key, &EVERY, 12, now);
+    }
+    assert!(worker.stats().table.scan_exhausted > 1000);
+    let late = (40_000..).find_map(|n| {
+        let late = key(&worker, "r", n);
+        worker.charge(late, &TEN, now);
+        worker.table.find(late).is_none().then_some(late)
+    });
+    let late = late.unwrap();
+    assert!((8..=10).contains(&admitted(&mut worker, late, &TEN, 100, now)), "one was spent before");
+    // A slot becomes free: the balance goes there.
+    worker.table.clear();
+    assert_eq!(admitted(&mut worker, late, &TEN, 1, now), 0);
+    assert!(worker.table.find(late).is_some());
 }
 
 #[test]
@@ -303,8 +382,17 @@ fn another_size_starts_an_empty_table_and_forgets_no_balance() {
     worker.reconfigure(Settings { slots: 100_000, ..SETTINGS }, now);
     assert_eq!(worker.stats().slots, 512 * 200);
     assert_eq!(admitted(&mut worker, key, &TEN, 10, now), 0);
-    worker.reconfigure(Settings { slots: 100_000, interval: Nanos::from_secs(1) }, now);
+    worker.reconfigure(Settings { slots: 100_000, interval: Nanos::from_secs(1), ..SETTINGS }, now);
     assert_eq!(worker.stats().table.used, 1, "another interval keeps the table");
+    store.inject(Faults { refuse_writes: u32::MAX, ..Faults::NONE });
+    worker.reconfigure(SETTINGS, now);
+    assert_eq!((worker.stats().table.used, worker.stats().arrears.used), (0, 1));
+    assert_eq!(admitted(&mut worker, key, &TEN, 10, now), 0, "with the ledger out of reach, too");
+    store.inject(Faults::NONE);
+    worker.reconfigure(Settings { sketch_buckets: 4096, slots: 100_000, ..SETTINGS }, now);
+    worker.reconfigure(Settings { sketch_buckets: 1024, ..SETTINGS }, now);
+    assert_eq!((worker.stats().arrears.used, worker.settings.lines()), (0, 1024));
+    assert_eq!(admitted(&mut worker, key, &TEN, 10, now), 0, "without arrears the ledger knows");
 }
 
 #[test]
@@ -313,6 +401,7 @@ fn memory_is_what_was_announced() {
     let worker = Exchange::new(MemStore::new(), settings, Own { seed: [0; 16], nonce: 0 }, START);
     let held = Table::<Account>::memory_bytes(SHARDS, 50_000)
         + Marks::memory_bytes(worker.table.slots() as u64)
+        + Arrears::memory_bytes(512)
         + size_of_val(&*worker.doubt) as u64
         + worker.blob.capacity() as u64
         + (worker.joined.capacity() * size_of::<Joined>()) as u64;

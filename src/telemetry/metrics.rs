@@ -66,7 +66,16 @@ pub enum Metric {
 
 const ACTION: Label = ("action", &["log", "throttle", "deny"]);
 const MODE: Label = ("mode", &["observe", "enforce"]);
-const TABLE: Label = ("table", &["limits"]);
+const TABLE: Label = ("table", &["limits", "arrears"]);
+
+/// A table of fixed size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// The buckets that a worker keeps in slots.
+    Limits,
+    /// What keys without a slot owe.
+    Arrears,
+}
 
 /// Why a request was not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,8 +128,8 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::ConfigRejected, name: "weir_config_rejected_total", kind: Kind::Counter, labels: &[], help: "configurations refused" },
     Family { metric: Metric::ClockSteps, name: "weir_clock_steps_total", kind: Kind::Counter, labels: &[], help: "readings of the monotonic clock that lay behind an earlier one" },
     Family { metric: Metric::TableTracked, name: "weir_table_tracked_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that found a place" },
-    Family { metric: Metric::TableUntracked, name: "weir_table_untracked_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that found none: let pass, uncounted" },
-    Family { metric: Metric::TableEvictions, name: "weir_table_evictions_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that gave their place to another" },
+    Family { metric: Metric::TableUntracked, name: "weir_table_untracked_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that found none. A key of limits is held to its arrears then; if those have no place either, it is let pass, uncounted" },
+    Family { metric: Metric::TableEvictions, name: "weir_table_evictions_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that gave their place to another before they were idle. A key of limits leaves what it owes in the arrears; one of arrears must ask the process's ledger when it comes back" },
     Family { metric: Metric::TableScanExhausted, name: "weir_table_scan_exhausted_total", kind: Kind::Counter, labels: &[TABLE], help: "searches for a place that met only keys in debt: the table is too small" },
     Family { metric: Metric::TableSlotsUsed, name: "weir_table_slots_used", kind: Kind::Gauge, labels: &[TABLE], help: "places taken, over all workers" },
     Family { metric: Metric::ExchangeSyncs, name: "weir_exchange_syncs_total", kind: Kind::Counter, labels: &[], help: "requests that asked the process's ledger" },
@@ -243,9 +252,12 @@ impl Metrics {
 
     /// Sets a number that is kept elsewhere: a gauge, or a counter's running total.
     pub fn set(&mut self, metric: Metric, value: u64) {
-        if let Some(series) = self.at(metric, 0) {
-            series.value = value.min(i64::MAX as u64) as i64;
-        }
+        self.put(metric, 0, value);
+    }
+
+    /// Sets such a number of one table.
+    pub fn set_table(&mut self, metric: Metric, table: Table, value: u64) {
+        self.put(metric, table as usize, value);
     }
 
     /// Hands every difference since the last time to `publish(series, name, kind, difference)`. One that is not
@@ -278,6 +290,12 @@ impl Metrics {
     fn add(&mut self, metric: Metric, series: usize, n: i64) {
         if let Some(series) = self.at(metric, series) {
             series.value = series.value.saturating_add(n);
+        }
+    }
+
+    fn put(&mut self, metric: Metric, series: usize, value: u64) {
+        if let Some(series) = self.at(metric, series) {
+            series.value = value.min(i64::MAX as u64) as i64;
         }
     }
 
@@ -353,7 +371,7 @@ mod tests {
     #[test]
     fn differences_are_published_once_and_again_only_when_not_taken() {
         let mut metrics = Metrics::new();
-        metrics.set(Metric::TableSlotsUsed, 5);
+        metrics.set_table(Metric::TableSlotsUsed, Table::Limits, 5);
         metrics.flush(|_, _, _, _| false);
         assert_eq!(flushed(&mut metrics), [("weir_table_slots_used.table.limits".to_owned(), 5)]);
         metrics.set(Metric::TableSlotsUsed, 3);

@@ -24,7 +24,7 @@ fn traffic(worker: &mut Exchange<MemStore>, start: Nanos) {
 
 #[test]
 fn after_warm_up_requests_and_ticks_allocate_nothing() {
-    let settings = Settings { slots: 4096, interval: INTERVAL };
+    let settings = Settings { slots: 4096, sketch_buckets: 512, interval: INTERVAL };
     let start = Nanos::from_secs(1000);
     // The values of the store itself are of full length first, as they are of the host.
     let store = MemStore::new();

@@ -136,7 +136,7 @@ impl Process {
     }
 
     pub fn with_interval(workers: usize, interval: u64) -> Process {
-        let settings = Settings { slots: 4096, interval: Nanos(interval) };
+        let settings = Settings { slots: 4096, sketch_buckets: 512, interval: Nanos(interval) };
         let mut process = Process {
             store: MemStore::new(),
             workers: Vec::new(),

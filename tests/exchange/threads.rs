@@ -15,7 +15,7 @@ const REQUESTS: u64 = 20_000;
 const STEP: u64 = 10_000;
 
 fn worker(store: &MemStore, clock: &AtomicU64, quota: &Quota, nonce: u64) -> (u64, u64) {
-    let settings = Settings { slots: 4096, interval: Nanos::from_millis(200) };
+    let settings = Settings { slots: 4096, sketch_buckets: 512, interval: Nanos::from_millis(200) };
     let own = Own { seed: [1; 16], nonce };
     let mut exchange = Exchange::new(store.clone(), settings, own, Nanos(START));
     let (mut admitted, mut due) = (0, START + nonce * 20 * MILLI);

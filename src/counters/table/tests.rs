@@ -72,7 +72,7 @@ fn the_cheapest_candidate_goes_and_is_handed_over() {
         insert(&mut table, key(n), 100 + n).unwrap();
     }
     let placed = insert(&mut table, key(8), 500).unwrap();
-    assert_eq!(placed.evicted, Some(Worth(100)));
+    assert_eq!(placed.evicted, Some((key(0), Worth(100))));
     assert_eq!(table.find(key(0)), None);
     assert_eq!(table.stats(), Stats { tracked: 9, evictions: 1, used: 8, ..Stats::default() });
 }

@@ -28,7 +28,7 @@ const QUOTA: Quota = Quota { interval: Nanos::from_millis(10), burst: 100, charg
 /// The exchange with room for all, and with its default size, for which a million keys are too many.
 #[divan::bench(args = [(1_000, 50_000), (50_000, 50_000), (1_000_000, 50_000), (1_000_000, 1_000_000)], sample_size = TICK, sample_count = 60)]
 fn weir_exchange(bencher: Bencher, (keys, slots): (u32, u32)) {
-    let settings = Settings { slots, interval: Nanos::from_millis(200) };
+    let settings = Settings { slots, sketch_buckets: 65_536, interval: Nanos::from_millis(200) };
     let mut events = Events::among(keys);
     let mut exchange = Exchange::new(MemStore::new(), settings, Own { seed: SEED.0, nonce: 7 }, events.now);
     let family = Family::new(&SEED, 0, "requests", "bench");
