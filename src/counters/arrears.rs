@@ -197,9 +197,9 @@ impl Word {
         if self.0 == 0 { 0 } else { u64::try_from(ahead).unwrap_or(0) }
     }
 
-    /// Which word is written over: the key's own, else the one that owes least.
-    fn rank(self, key: Key, now: Nanos) -> u64 {
-        if self.is(key) { 0 } else { 1 + self.owed(now) }
+    /// Which word is written over: the key's own, else the one that owes least (all beyond six days are equal).
+    fn rank(self, key: Key, now: Nanos) -> u32 {
+        if self.is(key) { 0 } else { 1 + (self.owed(now) as u32).min(1 << 28) }
     }
 }
 

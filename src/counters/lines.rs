@@ -65,12 +65,12 @@ impl Lines {
     }
 }
 
-/// Which word of a line has the least rank (below 2^61): the first of those that are equal. Without a branch, as is
+/// Which word of a line has the least rank (below 2^29): the first of those that are equal. Without a branch, as is
 /// [`position`]: a guess of the processor that fails would have to wait for the line, and the next event with it.
 #[inline]
-pub fn least(line: &[u64; WORDS], rank: impl Fn(u64) -> u64) -> usize {
+pub fn least(line: &[u64; WORDS], rank: impl Fn(u64) -> u32) -> usize {
     let ranks = line.iter().zip(0..).map(|(&word, at)| rank(word) << 3 | at);
-    ranks.fold(u64::MAX, u64::min) as usize % WORDS
+    ranks.fold(u32::MAX, u32::min) as usize % WORDS
 }
 
 /// Which word of a line is the wanted one, if any is. At most one is.
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn words_are_found_by_what_they_are_and_by_their_rank() {
-        let line = [9, 3, 7, 3, 8, 1 << 60, 0, 4];
+        let line = [9, 3, 7, 3, 8, 1 << 28, 0, 4];
         assert_eq!((position(&line, |word| word == 7), position(&line, |word| word == 5)), (Some(2), None));
         assert_eq!(
-            (least(&line, |word| word), least(&line, |word| word.max(3)), least(&line, |_| 5)),
+            (least(&line, |word| word as u32), least(&line, |word| word.max(3) as u32), least(&line, |_| 5)),
             (6, 1, 0)
         );
     }

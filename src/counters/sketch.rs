@@ -1,7 +1,7 @@
 //! How often each of very many keys was seen lately, and whether it was seen at all: a fixed table of 64-bit words.
 //!
 //! ```text
-//! word      tag (28 bits) | came back (1) | epoch (11) | count (24, of which 4 are a fraction)
+//! word      tag (32 bits) | came back (1) | epoch (11) | count (20, of which 4 are a fraction)
 //! estimate  count · 2^−(ticks since the key was seen), this event included
 //! ```
 //!
@@ -9,8 +9,8 @@
 //!   is estimated at `n` in its first tick, and below `2·n` ever.
 //! * Error: for a key that holds its word, between `x − 1⅛` and `x`, the exact decayed count (a sixteenth or less is
 //!   lost per halving, an eighth altogether; the rest is rounded down). Above `x` only where another key of the line
-//!   has the same tag: 8 in 2^28 = 3e-8 per newcomer. Counts stop at 1,048,575.
-//! * First sighting: the key has no word. False "seen before": the 3e-8 above. False "first": its word was taken.
+//!   has the same tag: 8 in 2^32 = 2e-9 per newcomer. Counts stop at 65,535.
+//! * First sighting: the key has no word. False "seen before": the 2e-9 above. False "first": its word was taken.
 //! * Full: a newcomer always gets in, and displaces the word of its line that will be worth nothing first: *tick of
 //!   the last event + log2 of the count + [`KEPT`] if the key was seen more than once*. So **keys that are seen once
 //!   displace each other, and of those that came back at most the least of each line**, for then the last newcomer
@@ -18,7 +18,7 @@
 //!   `7·c` events per line within a tick, over *all* lines, as keys are hashed under a seed that nobody outside knows.
 //! * Memory: 8 bytes per key, 64 per line. Cost: one cache line per event.
 
-use super::lines::{self, Lines, WORDS, least, position};
+use super::lines::{Lines, WORDS, least, position, tag};
 use crate::hash::Key;
 use crate::time::Nanos;
 
@@ -26,14 +26,12 @@ use crate::time::Nanos;
 pub const KEPT: u32 = 1024;
 
 /// An event, in units of the fraction.
-const ONE: u64 = 1 << FRACTION;
+const ONE: u32 = 1 << FRACTION;
 const FRACTION: u32 = 4;
-const COUNT_BITS: u32 = 24;
-const EPOCH_BITS: u32 = 11;
-const MAX_COUNT: u64 = (1 << COUNT_BITS) - 1;
-const MAX_EPOCH: u64 = (1 << EPOCH_BITS) - 1;
-const BACK: u64 = 1 << (COUNT_BITS + EPOCH_BITS);
-const TAG_SHIFT: u32 = COUNT_BITS + EPOCH_BITS + 1;
+const COUNT_BITS: u32 = 20;
+const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
+const MAX_EPOCH: u32 = (1 << 11) - 1;
+const BACK: u32 = 1 << 31;
 
 /// Ticks in which every line is visited once, so that no epoch is ever mistaken for the one 2,048 ticks later:
 /// a word is at most `KEPT + SWEEP_TICKS` ticks old when it is visited, and is made [`KEPT`] ticks old then.
@@ -50,7 +48,7 @@ pub struct Sighting {
 
 /// Puts a newcomer in the place of the word that ranks least, which is given back. A line is in the order in which its
 /// keys came, so of equal ones the oldest goes.
-fn enter(line: &mut [u64; WORDS], newcomer: Word, epoch: u64) -> Word {
+fn enter(line: &mut [u64; WORDS], newcomer: Word, epoch: u32) -> Word {
     let at = least(line, |word| Word(word).rank(epoch));
     if let Some(younger) = line.get_mut(at..) {
         younger.rotate_left(1);
@@ -112,7 +110,7 @@ impl Sketch {
         if now >= self.ends {
             self.advance(now);
         }
-        let (tag, epoch) = (tag(key), self.epoch);
+        let (tag, epoch) = (tag(key), self.epoch as u32);
         let Some(line) = self.lines.get_mut(self.lines.of(key)) else { return FIRST };
         let Some(at) = position(line, |word| Word(word).tag() == tag) else {
             self.stats.displace(enter(line, Word::new(tag, epoch), epoch), epoch);
@@ -126,7 +124,7 @@ impl Sketch {
 
     /// Events of a key lately; 0 for one that is not known.
     pub fn estimate(&self, key: Key, now: Nanos) -> u32 {
-        let epoch = if now < self.ends { self.epoch } else { self.epoch_of(now) };
+        let epoch = if now < self.ends { self.epoch } else { self.epoch_of(now) } as u32;
         let words = self.lines.get(self.lines.of(key)).map(Word);
         words.into_iter().find(|word| word.tag() == tag(key)).map_or(0, |word| word.estimate(epoch))
     }
@@ -158,7 +156,7 @@ impl Sketch {
         let due = (self.lines.count() as u64 * ticks).div_ceil(SWEEP_TICKS);
         for _ in 0..due {
             for word in self.lines.get_mut(self.swept).into_iter().flatten() {
-                *word = Word(*word).aged(epoch).0;
+                *word = Word(*word).aged(epoch as u32).0;
             }
             self.swept = (self.swept + 1) % self.lines.count();
         }
@@ -166,11 +164,11 @@ impl Sketch {
 }
 
 impl Stats {
-    fn displace(&mut self, word: Word, epoch: u64) {
+    fn displace(&mut self, word: Word, epoch: u32) {
         let full = word.0 != 0;
         self.used += u64::from(!full);
         self.contests += u64::from(full);
-        self.evictions += word.came_back() & u64::from(word.age(epoch) < KEPT);
+        self.evictions += u64::from(full && word.came_back() && word.age(epoch) < KEPT);
     }
 }
 
@@ -179,61 +177,56 @@ impl Stats {
 struct Word(u64);
 
 impl Word {
-    fn new(tag: u64, epoch: u64) -> Word {
-        Word(tag << TAG_SHIFT).with(epoch, ONE)
+    fn new(tag: u32, epoch: u32) -> Word {
+        Word(u64::from(tag) << 32).with(0, epoch, ONE)
     }
 
-    fn with(self, epoch: u64, count: u64) -> Word {
-        let kept = self.0 & (u64::MAX << (COUNT_BITS + EPOCH_BITS));
-        Word(kept | (epoch & MAX_EPOCH) << COUNT_BITS | count.min(MAX_COUNT))
+    fn with(self, back: u32, epoch: u32, count: u32) -> Word {
+        let low = back | (epoch & MAX_EPOCH) << COUNT_BITS | count.min(MAX_COUNT);
+        Word(self.0 & 0xffff_ffff_0000_0000 | u64::from(low))
     }
 
-    fn tag(self) -> u64 {
-        self.0 >> TAG_SHIFT
+    fn tag(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn came_back(self) -> bool {
+        self.0 as u32 & BACK != 0
     }
 
     /// Ticks since the key was seen.
-    fn age(self, epoch: u64) -> u32 {
-        (epoch.wrapping_sub(self.0 >> COUNT_BITS) & MAX_EPOCH) as u32
+    fn age(self, epoch: u32) -> u32 {
+        epoch.wrapping_sub(self.0 as u32 >> COUNT_BITS) & MAX_EPOCH
     }
 
-    fn decayed(self, epoch: u64) -> u64 {
-        (self.0 & MAX_COUNT) >> self.age(epoch).min(COUNT_BITS)
+    fn decayed(self, epoch: u32) -> u32 {
+        (self.0 as u32 & MAX_COUNT) >> self.age(epoch).min(COUNT_BITS)
     }
 
-    fn estimate(self, epoch: u64) -> u32 {
-        (self.decayed(epoch) >> FRACTION) as u32
+    fn estimate(self, epoch: u32) -> u32 {
+        self.decayed(epoch) >> FRACTION
     }
 
-    fn seen_again(self, epoch: u64) -> Word {
-        Word(self.0 | BACK).with(epoch, self.decayed(epoch) + ONE)
-    }
-
-    fn came_back(self) -> u64 {
-        self.0 >> (COUNT_BITS + EPOCH_BITS) & 1
+    fn seen_again(self, epoch: u32) -> Word {
+        self.with(BACK, epoch, self.decayed(epoch) + ONE)
     }
 
     /// The tick in which the word is worth nothing any more, counted from one that lies before all: when its count
     /// has halved below a sixteenth, and [`KEPT`] later if the key came back. 0 for no word.
-    fn rank(self, epoch: u64) -> u64 {
-        let halvings = u64::from((self.0 & MAX_COUNT | 1).ilog2());
-        let rank =
-            (MAX_EPOCH + 1 - u64::from(self.age(epoch))) + halvings + self.came_back() * u64::from(KEPT);
+    fn rank(self, epoch: u32) -> u32 {
+        let halvings = (self.0 as u32 & MAX_COUNT | 1).ilog2();
+        let kept = (self.0 as u32 >> 31) * KEPT;
+        let rank = (MAX_EPOCH + 1 - self.age(epoch)) + halvings + kept;
         if self.0 == 0 { 0 } else { rank }
     }
 
     /// At most [`KEPT`] ticks old, when nothing of the count is left anyway.
-    fn aged(self, epoch: u64) -> Word {
+    fn aged(self, epoch: u32) -> Word {
         if self.0 == 0 || self.age(epoch) <= KEPT {
             return self;
         }
-        self.with(epoch.wrapping_sub(u64::from(KEPT)), 0)
+        self.with(self.0 as u32 & BACK, epoch.wrapping_sub(KEPT), 0)
     }
-}
-
-/// 28 of the 32 bits, and never 0.
-fn tag(key: Key) -> u64 {
-    u64::from(lines::tag(key) >> 4).max(1)
 }
 
 #[cfg(test)]

@@ -55,8 +55,8 @@ impl<S: Store> Exchange<S> {
         }
     }
 
-    /// The key's slot. One that lost it comes back with what it owed. It must ask the ledger first, and so must a
-    /// newcomer where something was forgotten that it might owe.
+    /// The key's slot. One that lost it comes back with what it owed. It must ask the ledger first if there are
+    /// others whom it may owe more by now, and so must a newcomer where something was forgotten that it might owe.
     fn slot(&mut self, key: Key, quota: &Quota, team: &Team, now: Nanos) -> Option<Slot> {
         if let Some(slot) = self.table.find(key) {
             return Some(slot);
@@ -69,7 +69,7 @@ impl<S: Store> Exchange<S> {
         }
         let mut account = Account::newcomer(quota, owed.unwrap_or_default());
         let doubt = self.doubt.get(self.table.range(key)).is_some_and(|until| now < *until);
-        if owed.is_some() || doubt {
+        if doubt || (owed.is_some() && team.live > 1) {
             account.doubt(team, now);
         }
         self.table.put(placed.slot, account);
