@@ -23,7 +23,10 @@
 mod contenders;
 mod filters;
 mod load;
+#[path = "../common/numbers.rs"]
 mod numbers;
+#[path = "../common/paper.rs"]
+mod paper;
 mod proxy;
 mod report;
 

@@ -13,7 +13,6 @@
 )]
 
 mod engine;
-mod limiter;
 mod parts;
 
 use weir::time::Nanos;
