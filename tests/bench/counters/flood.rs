@@ -105,7 +105,7 @@ impl Outcome {
         if step.is_multiple_of(200) {
             contender.tick(now);
         }
-        let passers_by = PASSERS_BY / (SECONDS * STEPS) + u64::from(step % 3 == 0);
+        let passers_by = PASSERS_BY / (SECONDS * STEPS) + u64::from(step.is_multiple_of(3));
         for n in 0..passers_by {
             let who = address(0x0a00_0000 + (step * 100 + n) as u32);
             self.passers_by.event(contender, who, now);

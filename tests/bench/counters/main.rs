@@ -7,6 +7,7 @@
 //! [`flood`] tells what they did.
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "a program for developers: it may stop at a surprise, must read the clock, and the rivals keep maps"

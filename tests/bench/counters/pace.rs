@@ -94,7 +94,7 @@ impl Runner {
     /// First each key in turn, then at random.
     fn run(&mut self, events: u64) {
         for _ in 0..events {
-            let random = (mix(self.count) >> 32) * u64::from(self.keys) >> 32;
+            let random = ((mix(self.count) >> 32) * u64::from(self.keys)) >> 32;
             let who = if self.count < u64::from(self.keys) { self.count } else { random };
             self.count += 1;
             let now = START + STEP.times(self.count);

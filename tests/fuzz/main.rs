@@ -1,0 +1,72 @@
+//! Hostile input to every parser and to the engine as a whole: no panic, and what is not understood changes nothing.
+//! `make test` runs a few cases of each property, `make fuzz` many.
+#![allow(clippy::indexing_slicing)] // a test fails by panicking
+
+mod config;
+mod requests;
+mod shared;
+#[path = "../support/mod.rs"]
+mod support;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use weir::engine::Engine;
+use weir::exchange::Own;
+use weir::shared::mem::MemStore;
+
+/// Every kind of key, match and credential.
+const EVERYTHING: &str = r#"{"mode": "enforce",
+    "client": {"ipv4_prefix": 24, "ipv6_prefix": 48, "proxies": ["10.0.0.0/8"], "trusted_ips": ["192.0.2.0/24"]},
+    "exempt": [{"path": "/healthz"}, {"path_prefix": "/internal/", "source": ["198.51.100.0/24"]}],
+    "consumer": {"from": [{"header": "authorization"}, {"header": "x-api-key"}, {"cookie": "session"}, {"query": "api_key"}]},
+    "rules": [
+        {"name": "client", "filter": {"max_req_rate": 1}, "action": ["log", "throttle"]},
+        {"name": "consumer", "filter": {"key": "consumer", "max_req_rate": "1/h"}, "action": ["log", "deny"]},
+        {"name": "route", "filter": {"key": "route", "max_req_rate": 1000000}, "action": ["log"]},
+        {"name": "mixed", "mode": "observe",
+         "filter": {"key": ["client", "header:x-tenant", "cookie:c"], "max_req_rate": 0.001, "match": {"host": "*.example.com", "path_prefix": "/a", "methods": ["GET"]}},
+         "action": ["deny"]}]}"#;
+
+/// Bytes that parsers stumble over more often than random ones.
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let nasty: &[&[u8]] = &[
+        b"",
+        b"/",
+        b"//",
+        b"/../",
+        b"%",
+        b"%2",
+        b"%2e%2E/",
+        b";",
+        b"?",
+        b"#",
+        b"=",
+        b"&",
+        b",",
+        b":",
+        b"[",
+        b"]",
+        b"\0",
+        b"\xff\xfe",
+        b"\r\n",
+        b"OPTIONS",
+        b"GET",
+        b"/healthz",
+        b"Bearer ",
+        b"session=",
+        b"api_key=",
+        b"a.example.com",
+        b"application/grpc",
+        b"application/json;q=",
+        b"203.0.113.7:1",
+        b"[2001:db8::1]:1",
+        b"10.0.0.1:1",
+    ];
+    let nasty: Vec<Vec<u8>> = nasty.iter().map(|bytes| bytes.to_vec()).collect();
+    vec(prop_oneof![prop::sample::select(nasty), vec(any::<u8>(), 0..12)], 0..6)
+        .prop_map(|parts| parts.concat())
+}
+
+fn engine(store: &MemStore, seed: u8) -> Engine<MemStore> {
+    Engine::new(store.clone(), Own { seed: [seed; 16], nonce: seed.into() })
+}

@@ -1,0 +1,66 @@
+//! What a client sends.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use weir::policy::Action;
+use weir::reply::Reply;
+use weir::request::Request;
+use weir::request::headers::{Headers, Pairs};
+use weir::shared::mem::MemStore;
+use weir::time::Nanos;
+
+use super::{EVERYTHING, engine, support, text};
+
+fn name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        ":method",
+        ":path",
+        ":authority",
+        "accept",
+        "origin",
+        "access-control-request-method",
+        "content-type",
+        "authorization",
+        "x-api-key",
+        "cookie",
+        "x-tenant",
+        "x-forwarded-for",
+    ])
+}
+
+fn headers() -> impl Strategy<Value = Vec<u8>> {
+    let well_formed = || {
+        vec((name(), text()), 0..12).prop_map(|pairs| {
+            let mut blob = Pairs::default();
+            pairs.iter().for_each(|(name, value)| blob.push(name, value));
+            blob.encode().to_vec()
+        })
+    };
+    let cut = (well_formed(), any::<prop::sample::Index>())
+        .prop_map(|(blob, end)| blob[..end.index(blob.len())].to_vec());
+    prop_oneof![4 => well_formed(), 1 => cut, 1 => vec(any::<u8>(), 0..120)]
+}
+
+proptest! {
+    #[test]
+    fn any_request_at_any_time_gets_a_decision_and_an_answer(
+        requests in vec((prop::option::of(text()), prop::option::of(text()), headers(), any::<u64>()), 1..12),
+    ) {
+        let mut engine = engine(&MemStore::default(), 1);
+        let id = engine.configure("weir", support::plan(EVERYTHING), Nanos::ZERO);
+        let mut reply = Reply::default();
+        for (source, route, headers, now) in &requests {
+            let request = Request { source: source.as_deref(), route: route.as_deref(), headers: Headers::parse(headers) };
+            let (decision, ticket) = engine.on_request(id, &request, Nanos(*now));
+            if let Some(ruling) = decision.rulings.enforced {
+                let refused = reply.write(&ruling, &request);
+                prop_assert_eq!(refused, ruling.response.actions.answer > Action::Log);
+            }
+            if let Some(event) = engine.report(id, &decision.rulings, &request, Nanos(*now)) {
+                prop_assert!(serde_json::from_str::<serde_json::Value>(&event.to_json(*now)).is_ok());
+            }
+            engine.on_complete(ticket);
+            engine.on_tick(Nanos(now.wrapping_mul(3)));
+        }
+    }
+}
