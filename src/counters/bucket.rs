@@ -10,7 +10,9 @@
 //! Bound: a bucket of capacity `B` admits exactly `B` at once; over a time `t` it admits at most `B + t/τ`. Credit
 //! is kept to the nanosecond, so no fraction of a token is ever lost. `τ` is a whole number of nanoseconds: a rate
 //! is off by at most half a nanosecond per token, 5e-10 × rate (75 per second: one token in 40 million; whole
-//! divisors of 1e9, hence every rate per minute or hour up to 60 and 3600, not at all).
+//! divisors of 1e9, hence every rate per minute or hour up to 60 and 3600, not at all). A clock of 64-bit nanoseconds
+//! does not go round in 584 years. One that steps forward fills the bucket, to its capacity at most; one that steps back
+//! lets nobody wait for longer than the deepest debt, from the next event on.
 //! Cost: 8 bytes per bucket, a few additions per event, a division only to read the level. Nothing ever has to be
 //! refilled or cleaned up, and two copies of one bucket are joined by `max`.
 
@@ -102,7 +104,7 @@ impl Quota {
     /// The bucket after an event that was `admitted` or not, as [`Quota::charge`] has it.
     pub fn after(&self, tat: Nanos, admitted: bool, now: Nanos) -> Nanos {
         match self.charge {
-            Charge::Admitted if !admitted => tat,
+            Charge::Admitted if !admitted => tat.min(self.ceiling(now)),
             Charge::Admitted | Charge::Every => self.charged(tat, now),
         }
     }

@@ -1,6 +1,7 @@
 //! After warm-up nothing allocates: memory does not grow with traffic.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing)] // a test fails by panicking
 
+mod counters;
 mod engine;
 mod exchange;
 #[path = "../support/mod.rs"]

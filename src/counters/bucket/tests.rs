@@ -86,14 +86,29 @@ fn extreme_quotas_and_clocks_neither_trap_nor_refuse_a_first_event() {
 proptest! {
     #[test]
     fn refused_until_the_promised_instant_and_admitted_at_it(
-        interval in 1u64..10 * SECOND, burst in 1u32..1000, ahead in 0u64..400 * SECOND, now in 0u64..1 << 60,
+        interval in 1u64..10 * SECOND, burst in 1u32..1000, ahead in 0u64..400 * SECOND, now in 0u64..1 << 60, every in any::<bool>(),
     ) {
-        let q = quota(interval, burst, Charge::Admitted);
+        let q = quota(interval, burst, if every { Charge::Every } else { Charge::Admitted });
         let (now, tat) = (Nanos(now), Nanos(now + ahead));
         let wait = q.wait(tat, now);
         prop_assert!(q.admits(tat, now + wait));
         if wait > Nanos::ZERO {
             prop_assert!(!q.admits(tat, now + wait - Nanos(1)));
+        }
+    }
+
+    #[test]
+    fn no_clock_keeps_a_caller_waiting_for_longer_than_the_deepest_debt(
+        interval in 1u64..10 * SECOND, burst in 1u32..1000, clock in proptest::collection::vec(any::<u64>(), 1..50), every in any::<bool>(),
+    ) {
+        let q = quota(interval, burst, if every { Charge::Every } else { Charge::Admitted });
+        let debt = if every { MAX_DEBT } else { q.capacity() };
+        let mut tat = Nanos::ZERO;
+        for now in clock.into_iter().map(Nanos) {
+            offer(&q, &mut tat, now);
+            prop_assert!(q.wait(tat, now) <= debt + q.interval);
+            let wait = q.wait(tat, now);
+            prop_assert!(now.0.checked_add(wait.0 + q.capacity().0).is_none() || q.admits(tat, now + wait));
         }
     }
 
