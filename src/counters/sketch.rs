@@ -50,10 +50,10 @@ pub struct Sighting {
 /// keys came, so of equal ones the oldest goes.
 fn enter(line: &mut [u64; WORDS], newcomer: Word, epoch: u32) -> Word {
     let at = least(line, |word| Word(word).rank(epoch));
-    if let Some(younger) = line.get_mut(at..) {
-        younger.rotate_left(1);
-    }
-    Word(core::mem::replace(&mut line[WORDS - 1], newcomer.0))
+    let word = |at: usize| line.get(at).copied().unwrap_or(newcomer.0);
+    let gone = Word(word(at));
+    *line = core::array::from_fn(|place| word(place + usize::from(place >= at)));
+    gone
 }
 
 const FIRST: Sighting = Sighting { estimate: 1, first: true };

@@ -27,6 +27,7 @@ mod callers;
 mod consumers;
 mod events;
 mod harness_works;
+mod memory;
 mod metrics;
 mod observing;
 mod rates;

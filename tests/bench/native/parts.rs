@@ -3,8 +3,10 @@
 use divan::{Bencher, black_box};
 use weir::config;
 use weir::counters::bucket::{Charge, Quota};
+use weir::counters::ewma::{Ewma, Span};
+use weir::counters::histogram::Sliding;
 use weir::detect::rules::Hit;
-use weir::hash::{Seed, SubjectHash};
+use weir::hash::{Seed, SubjectHash, mix};
 use weir::policy::{Action, Actions, Mode, Response, Ruling};
 use weir::reply::Reply;
 use weir::request::headers::{Headers, Pairs};
@@ -46,6 +48,35 @@ fn normalise_path(bencher: Bencher, raw: &str) {
 fn hash_subject(bencher: Bencher, bytes: usize) {
     let (seed, subject) = (Seed([7; 16]), vec![0x61; bytes]);
     bencher.bench(|| seed.hasher().part(1, black_box(&subject)).finish());
+}
+
+/// One bucket of time for one key's mean, and a gap of so many.
+#[divan::bench(args = [1, 30])]
+fn learn_mean(bencher: Bencher, gap: u32) {
+    let (span, mut mean) = (Span::new(60), Ewma::default());
+    bencher.bench_local(|| {
+        mean.pass(&span, black_box(gap) - 1);
+        mean.teach(&span, 80);
+        mean.mean(&span)
+    });
+}
+
+/// One latency.
+#[divan::bench(sample_size = 10_000)]
+fn record_latency(bencher: Bencher) {
+    let (mut sliding, mut now) = (Sliding::new(10, Nanos::from_millis(200)), Nanos::ZERO);
+    bencher.bench_local(|| {
+        now = now + Nanos(20_000);
+        sliding.record(Nanos(mix(now.0) >> 37), now);
+    });
+}
+
+/// The 95th percentile of two seconds.
+#[divan::bench]
+fn ask_percentile(bencher: Bencher) {
+    let mut sliding = Sliding::new(10, Nanos::from_millis(200));
+    (0..100_000).for_each(|n| sliding.record(Nanos(mix(n) >> 37), Nanos(n * 20_000)));
+    bencher.bench_local(|| sliding.percentile(black_box(95.0), u64::MAX, Nanos::from_secs(2)));
 }
 
 /// A 429, by what the caller accepts.
