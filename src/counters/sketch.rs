@@ -46,18 +46,6 @@ pub struct Sighting {
     pub first: bool,
 }
 
-/// Puts a newcomer in the place of the word that ranks least, which is given back. A line is in the order in which its
-/// keys came, so of equal ones the oldest goes.
-fn enter(line: &mut [u64; WORDS], newcomer: Word, epoch: u32) -> Word {
-    let at = least(line, |word| Word(word).rank(epoch));
-    let word = |at: usize| line.get(at).copied().unwrap_or(newcomer.0);
-    let gone = Word(word(at));
-    *line = core::array::from_fn(|place| word(place + usize::from(place >= at)));
-    gone
-}
-
-const FIRST: Sighting = Sighting { estimate: 1, first: true };
-
 /// What happened so far, and how full the sketch is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -107,9 +95,7 @@ impl Sketch {
     /// Counts one event of a key. A clock that steps back stands still.
     #[inline]
     pub fn observe(&mut self, key: Key, now: Nanos) -> Sighting {
-        if now >= self.ends {
-            self.advance(now);
-        }
+        self.keep_time(now);
         let (tag, epoch) = (tag(key), self.epoch as u32);
         let Some(line) = self.lines.get_mut(self.lines.of(key)) else { return FIRST };
         let Some(at) = position(line, |word| Word(word).tag() == tag) else {
@@ -122,11 +108,23 @@ impl Sketch {
         Sighting { estimate: seen.estimate(epoch), first: false }
     }
 
+    /// Begins the tick of `now`, if it has not begun. Events do so by themselves; a timer should, so that hours without
+    /// any event don't become the one long pause after which everything is forgotten (512 ticks).
+    #[inline]
+    pub fn keep_time(&mut self, now: Nanos) {
+        if now >= self.ends {
+            self.advance(now);
+        }
+    }
+
     /// Events of a key lately; 0 for one that is not known.
     pub fn estimate(&self, key: Key, now: Nanos) -> u32 {
-        let epoch = if now < self.ends { self.epoch } else { self.epoch_of(now) } as u32;
+        let epoch = if now < self.ends { self.epoch } else { self.epoch_of(now) };
+        if epoch - self.epoch >= SWEEP_TICKS {
+            return 0;
+        }
         let words = self.lines.get(self.lines.of(key)).map(Word);
-        words.into_iter().find(|word| word.tag() == tag(key)).map_or(0, |word| word.estimate(epoch))
+        words.into_iter().find(|word| word.tag() == tag(key)).map_or(0, |word| word.estimate(epoch as u32))
     }
 
     /// Forgets every key, and keeps the counts of what happened.
@@ -135,7 +133,7 @@ impl Sketch {
         self.stats.used = 0;
     }
 
-    /// Begins the tick of `now`. Whoever was silent for [`SWEEP_TICKS`] altogether has forgotten everything.
+    /// A pause of [`SWEEP_TICKS`] leaves nothing worth a visit to each line.
     #[cold]
     fn advance(&mut self, now: Nanos) {
         let epoch = self.epoch_of(now);
@@ -144,7 +142,7 @@ impl Sketch {
             _ => self.clear(),
         }
         self.epoch = epoch;
-        self.ends = Nanos((epoch + 1).saturating_mul(self.tick.0));
+        self.ends = self.tick.times(epoch.saturating_add(1));
     }
 
     fn epoch_of(&self, now: Nanos) -> u64 {
@@ -161,6 +159,19 @@ impl Sketch {
             self.swept = (self.swept + 1) % self.lines.count();
         }
     }
+}
+
+/// What is told of a newcomer.
+const FIRST: Sighting = Sighting { estimate: 1, first: true };
+
+/// Puts a newcomer in the place of the word that ranks least, which is given back. A line is in the order in which its
+/// keys came, so of equal ones the oldest goes.
+fn enter(line: &mut [u64; WORDS], newcomer: Word, epoch: u32) -> Word {
+    let at = least(line, |word| Word(word).rank(epoch));
+    let word = |at: usize| line.get(at).copied().unwrap_or(newcomer.0);
+    let gone = Word(word(at));
+    *line = core::array::from_fn(|place| word(place + usize::from(place >= at)));
+    gone
 }
 
 impl Stats {

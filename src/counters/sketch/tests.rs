@@ -84,8 +84,16 @@ fn a_clock_that_steps_back_stands_still() {
     observe(&mut sketch, key(1), 8, TICK.times(100));
     assert_eq!(sketch.observe(key(1), TICK.times(3)).estimate, 9);
     assert_eq!(sketch.estimate(key(1), Nanos::ZERO), 9);
+    assert_eq!(
+        sketch.estimate(key(1), TICK.times(100 + 2048)),
+        0,
+        "nor is the future mistaken for the present"
+    );
     sketch.observe(key(2), Nanos::MAX);
     assert_eq!(sketch.observe(key(2), Nanos::MAX), Sighting { estimate: 2, first: false });
+    let mut fastest = Sketch::new(64, Nanos::ZERO);
+    fastest.observe(key(1), Nanos::MAX);
+    assert_eq!(fastest.observe(key(1), Nanos::MAX), Sighting { estimate: 2, first: false });
 }
 
 #[test]
@@ -107,6 +115,14 @@ fn a_pause_beyond_the_sweep_forgets_all_and_a_shorter_one_nothing() {
         let seen = sketch.observe(key(1), TICK.times(1 + ticks));
         assert_eq!(seen, Sighting { estimate: 1, first });
     }
+}
+
+#[test]
+fn a_timer_keeps_the_first_sightings_through_a_silent_night() {
+    let mut sketch = Sketch::new(64, TICK);
+    observe(&mut sketch, key(1), 1000, TICK);
+    (2..40_000).for_each(|tick| sketch.keep_time(TICK.times(tick)));
+    assert_eq!(sketch.observe(key(1), TICK.times(40_000)), Sighting { estimate: 1, first: false });
 }
 
 #[test]
