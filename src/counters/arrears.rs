@@ -2,27 +2,26 @@
 //! eviction does not find a full bucket.
 //!
 //! ```text
-//! word   tag (32 bits) | tat (32, milliseconds, modulo 2^32)
+//! word   tag (26 bits) | pace (6) | tat (32, milliseconds, modulo 2^32)
 //! owes   tat − now, as a signed difference: what is not ahead of now is over, and the word is free
 //! ```
 //!
 //! A bucket's `tat` (see [`bucket`](super::bucket)) is a time whatever its rate, so one word holds the whole
 //! bucket of a key of any rule, seven times as many in the same memory as a table keeps; and the word of a bucket
-//! that has filled again needs no cleaning.
+//! that has filled again needs no cleaning. The pace is what its [`price`](super::price) needs.
 //!
 //! * Error: a bucket that is [put](Arrears::put) here and [taken](Arrears::take) back has lost less than 1 ms of
 //!   what it owes, and never owes more than it did; nor more than 2^30 ms (12 days). Whoever never owed anything is
-//!   taken for a debtor where its tag is that of another in its line: 8 in 2^32 = 2e-9.
-//! * A key without any slot is [charged](Arrears::charge) here directly. Its `tat` is rounded to a millisecond up or
-//!   down at random, more often to the nearer: so the rate is right over time whatever it is, and after `n` events the
-//!   balance is off by some √n · min(√(τ · 1 ms), ½ ms) (10,000 events at 75 per second: 50 ms, four tokens).
-//! * Full: what owes least gives way to what owes more; the longest debts of a line stay, however many come by.
-//!   What had to be forgotten is handed to the caller.
+//!   taken for a debtor where its tag is that of another in its line: 8 in 2^26 = 1.2e-7.
+//! * Full: the cheapest word of the line gives way to one of a higher octave of price: to who owes at least as many
+//!   events, and in the long run twice as many. Among equals who came first stays, so that of more keys than there
+//!   is room for, as many are remembered as there is room for, also when they come in turns.
+//! * What had to be forgotten is handed to the caller, if it is more than a single event.
 //! * Memory: 8 bytes per key. Cost: one cache line per eviction or newcomer, none for a key that has its slot.
 
-use super::bucket::{Quota, Verdict};
 use super::lines::{Lines, least, position, tag};
-use crate::hash::{Key, mix};
+use super::price::{Pace, Price};
+use crate::hash::Key;
 use crate::time::Nanos;
 
 /// The furthest that a debt may reach, in milliseconds: half of what the difference of two words can tell, so that
@@ -66,19 +65,32 @@ impl Arrears {
         self.stats
     }
 
-    /// Remembers a bucket that is not full. Gives back a debt that is forgotten for it, or this one where all
-    /// others of the line are longer.
-    pub fn put(&mut self, key: Key, tat: Nanos, now: Nanos) -> Option<Nanos> {
-        let owed = owed_millis(tat, now);
-        if owed == 0 {
+    /// Remembers a bucket that is not full. Where something worth more than one event is forgotten for it, or it is so
+    /// itself as all others of its line are dearer: until when that is owed.
+    pub fn put(&mut self, key: Key, tat: Nanos, pace: Pace, now: Nanos) -> Option<Nanos> {
+        let word = Word::new(key, tat, pace, now);
+        if word.price(now) == Price::NOTHING {
             return None;
         }
-        match self.place(Word::new(key, now.as_millis() + owed), key, now) {
-            Placed::Own => None,
-            Placed::Anew { lost: 0 } => None,
-            Placed::Anew { lost } => Some(now + Nanos::from_millis(lost)),
-            Placed::Nowhere => Some(tat),
+        let line = self.lines.get_mut(self.lines.of(key))?;
+        let at = least(line, |other| Word(other).rank(key, now));
+        let place = line.get_mut(at)?;
+        let before = Word(*place);
+        if before.is(key) {
+            *place = word.0;
+            return None;
         }
+        let lost = if before.price(now).octave() < word.price(now).octave() {
+            *place = word.0;
+            self.stats.tracked += 1;
+            self.stats.used += u64::from(before.0 == 0);
+            self.stats.evictions += u64::from(before.price(now) != Price::NOTHING);
+            before
+        } else {
+            self.stats.contest_lost += 1;
+            word
+        };
+        lost.price(now).exceeds_one_event().then(|| lost.tat(now))
     }
 
     /// Takes back what a key still owes: it has a slot again.
@@ -89,45 +101,21 @@ impl Arrears {
         let line = self.lines.get_mut(self.lines.of(key))?;
         let at = position(line, |word| Word(word).is(key))?;
         let place = line.get_mut(at)?;
-        let owed = Word(core::mem::take(place)).owed(now);
+        let word = Word(core::mem::take(place));
         self.stats.used -= 1;
-        (owed > 0).then(|| Nanos::from_millis(now.as_millis() + owed))
+        (word.owed(now) > 0).then(|| word.tat(now))
     }
 
-    /// Charges one event of a key that has no slot to its bucket here. [`Verdict::Untracked`] where the others of
-    /// its line all owe more.
-    pub fn charge(&mut self, key: Key, quota: &Quota, now: Nanos) -> Verdict {
-        let tat = self.find(key, now);
-        let admitted = quota.admits(tat, now);
-        let after = quota.after(tat, admitted, now);
-        if after != tat {
-            let rounded = owed_millis(after + Nanos(mix(key.0 ^ now.0) % MILLI), now);
-            if let Placed::Nowhere = self.place(Word::new(key, now.as_millis() + rounded), key, now) {
-                return Verdict::Untracked;
-            }
-        }
-        if admitted { Verdict::Admit } else { Verdict::Refuse { wait: quota.wait(tat, now) } }
-    }
-
-    /// Frees what is over among a 32nd of the lines, around and around. To be called at least once in twelve days:
-    /// after a longer pause everything is over.
+    /// Frees what is over among a 32nd of the lines, around and around; among all of them when the last time was hours
+    /// ago, so that no debt is mistaken for one which begins when the clock of words has gone round.
     pub fn sweep(&mut self, now: Nanos) {
-        let paused = (now - self.last_sweep).as_millis() >= FURTHEST;
+        let paused = (now - self.last_sweep).as_millis();
         self.last_sweep = now;
-        if self.stats.used == 0 {
-            return;
-        }
-        if paused {
-            return self.clear();
-        }
-        for _ in 0..self.lines.count().div_ceil(SWEEPS) {
-            self.swept = (self.swept + 1) % self.lines.count();
-            for word in self.lines.get_mut(self.swept).into_iter().flatten() {
-                if *word != 0 && Word(*word).owed(now) == 0 {
-                    *word = 0;
-                    self.stats.used -= 1;
-                }
-            }
+        match paused {
+            _ if self.stats.used == 0 => (),
+            0..LONG => self.sweep_lines(self.lines.count().div_ceil(SWEEPS), now),
+            LONG..FURTHEST => self.sweep_lines(self.lines.count(), now),
+            _ => self.clear(),
         }
     }
 
@@ -139,43 +127,17 @@ impl Arrears {
         }
     }
 
-    /// When a key's bucket is full again, as far as is known here.
-    fn find(&self, key: Key, now: Nanos) -> Nanos {
-        let line = self.lines.get(self.lines.of(key));
-        let own = position(&line, |word| Word(word).is(key)).and_then(|at| line.get(at));
-        own.map_or(Nanos::ZERO, |word| Nanos::from_millis(now.as_millis() + Word(*word).owed(now)))
-    }
-
-    fn place(&mut self, word: Word, key: Key, now: Nanos) -> Placed {
-        let Some(line) = self.lines.get_mut(self.lines.of(key)) else { return Placed::Nowhere };
-        let at = least(line, |other| Word(other).rank(key, now));
-        let Some(place) = line.get_mut(at) else { return Placed::Nowhere };
-        let before = Word(*place);
-        let lost = before.owed(now);
-        if before.is(key) {
-            *place = word.0;
-            return Placed::Own;
+    fn sweep_lines(&mut self, lines: usize, now: Nanos) {
+        for _ in 0..lines {
+            self.swept = (self.swept + 1) % self.lines.count();
+            for word in self.lines.get_mut(self.swept).into_iter().flatten() {
+                if *word != 0 && Word(*word).owed(now) == 0 {
+                    *word = 0;
+                    self.stats.used -= 1;
+                }
+            }
         }
-        if lost > word.owed(now) {
-            self.stats.contest_lost += 1;
-            return Placed::Nowhere;
-        }
-        *place = word.0;
-        self.stats.tracked += 1;
-        self.stats.used += u64::from(before.0 == 0);
-        self.stats.evictions += u64::from(lost > 0);
-        Placed::Anew { lost }
     }
-}
-
-/// Where a word went.
-enum Placed {
-    /// Where the key's word was before.
-    Own,
-    /// To a place of another, which owed so many milliseconds.
-    Anew { lost: u64 },
-    /// All others owe more.
-    Nowhere,
 }
 
 /// One key's word; 0 where there is none.
@@ -183,36 +145,48 @@ enum Placed {
 struct Word(u64);
 
 impl Word {
-    fn new(key: Key, tat_millis: u64) -> Word {
-        Word(u64::from(tag(key)) << 32 | (tat_millis & 0xffff_ffff))
+    fn new(key: Key, tat: Nanos, pace: Pace, now: Nanos) -> Word {
+        let furthest = now.as_millis() + FURTHEST;
+        let millis = tat.as_millis().clamp(now.as_millis(), furthest);
+        Word(own_bits(key) | pace.to_bits() << 32 | (millis & 0xffff_ffff))
     }
 
     fn is(self, key: Key) -> bool {
-        self.0 >> 32 == u64::from(tag(key))
+        (self.0 ^ own_bits(key)) >> PACE_END == 0
     }
 
-    /// Milliseconds until the bucket is full.
+    /// Milliseconds until the bucket is full, counted from the one that `now` lies in.
     fn owed(self, now: Nanos) -> u64 {
         let ahead = (self.0 as u32).wrapping_sub(now.as_millis() as u32) as i32;
         if self.0 == 0 { 0 } else { u64::try_from(ahead).unwrap_or(0) }
     }
 
-    /// Which word is written over: the key's own, else the one that owes least (all beyond six days are equal).
+    fn tat(self, now: Nanos) -> Nanos {
+        Nanos::from_millis(now.as_millis() + self.owed(now))
+    }
+
+    fn price(self, now: Nanos) -> Price {
+        Price::of(Nanos::from_millis(self.owed(now)), Pace::from_bits(self.0 >> 32))
+    }
+
+    /// Which word is written over: the key's own, else the cheapest.
     fn rank(self, key: Key, now: Nanos) -> u32 {
-        if self.is(key) { 0 } else { 1 + (self.owed(now) as u32).min(1 << 28) }
+        if self.is(key) { 0 } else { 1 + self.price(now).rank() }
     }
 }
 
-/// What a bucket owes in the clock of words: whole milliseconds, counted from the one that `now` lies in.
-fn owed_millis(tat: Nanos, now: Nanos) -> u64 {
-    tat.as_millis().saturating_sub(now.as_millis()).min(FURTHEST)
+/// The 26 bits of the tag in their place; never 0.
+fn own_bits(key: Key) -> u64 {
+    u64::from(tag(key) >> Pace::BITS).max(1) << PACE_END
 }
 
-/// Nanoseconds of a millisecond.
-const MILLI: u64 = 1_000_000;
+const PACE_END: u32 = 32 + Pace::BITS;
 
 /// Sweeps in which every line is visited once.
 const SWEEPS: usize = 32;
+
+/// Milliseconds after which one sweep visits every line.
+const LONG: u64 = FURTHEST / SWEEPS as u64;
 
 #[cfg(test)]
 mod tests;

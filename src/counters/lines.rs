@@ -35,6 +35,11 @@ impl Lines {
         ((WORDS as u64) << bits(lines)) * 8 + (WORDS as u64 - 1) * 8
     }
 
+    /// Lines that [`Lines::new`] makes of `lines`.
+    pub fn rounded(lines: u32) -> u32 {
+        1 << bits(lines)
+    }
+
     /// How many lines there are.
     pub fn count(&self) -> usize {
         1 << self.bits

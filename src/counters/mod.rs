@@ -10,7 +10,7 @@
 //! | [`histogram`] | how long did a share of them take? | 1.2 KB per window | to a 16th |
 //! | [`marks`] | which slots of a table are marked? | 1 bit | yes |
 //!
-//! [`hints`] find the slots of a `table`, [`lines`] are what `arrears` and `sketch` are made of. Each file opens with its formula, its bounds, and with
+//! [`price`] says what a bucket is worth remembering, for all who have to forget. [`hints`] find the slots of a `table`, [`lines`] are what `arrears` and `sketch` are made of. Each file opens with its formula, its bounds, and with
 //! what happens when it is full: nothing here grows.
 
 pub mod arrears;
@@ -20,5 +20,6 @@ pub mod hints;
 pub mod histogram;
 pub mod lines;
 pub mod marks;
+pub mod price;
 pub mod sketch;
 pub mod table;

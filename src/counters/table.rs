@@ -134,7 +134,7 @@ impl<C: Cell> Table<C> {
         u64::from(ranges.max(1)) * u64::from(sets_per_range(ranges, slots)) * WAYS as u64
     }
 
-    /// Hints that [`Table::new`] allocates.
+    /// Bytes that [`Table::new`] allocates.
     pub fn memory_bytes(ranges: u32, slots: u32) -> u64 {
         Table::<C>::slots_for(ranges, slots) * (1 + size_of::<Entry<C>>()) as u64
     }

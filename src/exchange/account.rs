@@ -4,6 +4,7 @@
 //! 48 bytes. The quota is kept as last seen, so that the tick can publish without a request at hand.
 
 use crate::counters::bucket::{Charge, Quota};
+use crate::counters::price::{Pace, Price};
 use crate::counters::table::Cell;
 use crate::time::Nanos;
 
@@ -55,6 +56,15 @@ impl Account {
         Quota { interval: self.interval, burst: self.burst, charge: self.charge }
     }
 
+    /// How slow the quota is.
+    pub fn pace(&self) -> Pace {
+        Pace::of(&self.quota())
+    }
+
+    fn price(&self, now: Nanos) -> Price {
+        Price::of(self.tat - now, self.pace())
+    }
+
     /// Takes on a quota. A changed one keeps the balance (a time debt); what the old one allowed or held is void.
     pub fn adopt(&mut self, quota: &Quota) {
         if self.quota() == *quota {
@@ -87,20 +97,15 @@ impl Account {
 }
 
 impl Cell for Account {
-    /// Idle ones are free; then what the ledger remembers, the fullest bucket first; then what only this worker
-    /// knows. Debt that only this worker knows stays.
+    /// Idle ones are free; then by the octave of their price; of one octave, what the ledger remembers before what
+    /// only this worker knows. All may go: what they owe goes to the arrears.
     fn stake(&self, now: Nanos) -> Option<u64> {
-        const ONLY_HERE: u64 = 1 << 63;
-        let only_here = self.pend > 0 || self.unrecorded;
         if self.tat <= now && self.fresh <= now && self.pend == 0 {
-            Some(0)
-        } else if !only_here {
-            Some(self.tat.0.clamp(1, ONLY_HERE - 1))
-        } else if self.quota().level(self.tat, now) > 0 {
-            Some(self.tat.0 | ONLY_HERE)
-        } else {
-            None
+            return Some(0);
         }
+        let price = self.price(now);
+        let only_here = u64::from(self.pend > 0 || self.unrecorded);
+        Some(1 + (u64::from(price.octave()) << 24 | only_here << 23 | u64::from(price.within_octave())))
     }
 }
 
@@ -124,17 +129,26 @@ mod tests {
     }
 
     #[test]
-    fn what_only_this_worker_knows_is_forgotten_last_and_its_debt_never() {
-        let ahead = NOW.0 + 5_000;
-        let deep = NOW.0 + 50_000;
-        let idle = account(NOW.0, 0).stake(NOW);
-        let recorded = account(ahead, 0).stake(NOW);
-        let recorded_debt = account(deep, 0).stake(NOW);
-        let pending = account(ahead, 1).stake(NOW);
-        assert_eq!(idle, Some(0));
-        assert!(idle < recorded && recorded < recorded_debt && recorded_debt < pending);
-        assert_eq!(account(deep, 1).stake(NOW), None);
-        assert_eq!(Account { unrecorded: true, ..account(deep, 0) }.stake(NOW), None);
+    fn who_owes_more_events_is_forgotten_later_and_of_equals_what_only_this_worker_knows() {
+        let [five, nine, fifty] = [5_000, 9_000, 50_000].map(|owed| NOW.0 + owed);
+        let order = [
+            account(NOW.0, 0),
+            account(NOW.0, 1),
+            account(five, 0),
+            account(five, 1),
+            account(nine, 0),
+            Account { unrecorded: true, ..account(nine, 0) },
+            account(fifty, 0),
+        ];
+        assert_eq!(order[0].stake(NOW), Some(0));
+        assert!(order.is_sorted_by(|a, b| a.stake(NOW) < b.stake(NOW)));
+    }
+
+    #[test]
+    fn a_slow_rule_makes_no_key_dearer() {
+        let daily = Quota { interval: Nanos::from_secs(86_400), burst: 1, charge: Charge::Every };
+        let one_a_day = Account::newcomer(&daily, NOW + daily.interval);
+        assert!(one_a_day.stake(NOW) < account(NOW.0 + 2_000, 0).stake(NOW));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The common case (a client below its limit) finds its slot and spends from its allowance: no shared call. A
 //! refusal needs the ledger to have said "empty" at most a hold ago. Only with the exchange budget spent, or the
-//! store out of reach, the own view decides; and a key for which there is no slot is held to its arrears.
+//! store out of reach, the own view decides.
 
 use super::Exchange;
 use super::account::Account;
@@ -27,9 +27,7 @@ struct Answer {
 impl<S: Store> Meter for Exchange<S> {
     fn charge(&mut self, key: Key, quota: &Quota, now: Nanos) -> Verdict {
         let team = self.team(now);
-        let Some(slot) = self.slot(key, quota, &team, now) else {
-            return self.arrears.charge(key, quota, now);
-        };
+        let Some(slot) = self.slot(key, quota, &team, now) else { return Verdict::Untracked };
         let mut account = self.table.cell(slot);
         account.adopt(quota);
         let verdict = self.decide(key, &mut account, &team, now);
@@ -65,7 +63,7 @@ impl<S: Store> Exchange<S> {
         let owed = self.arrears.take(key, now);
         if let Some((other, evicted)) = placed.evicted {
             self.stats.pending_lost += u64::from(evicted.pend);
-            self.remember(other, &evicted, now);
+            self.remember(other, evicted.tat, evicted.pace(), now);
         }
         let mut account = Account::newcomer(quota, owed.unwrap_or_default());
         let doubt = self.doubt.get(self.table.range(key)).is_some_and(|until| now < *until);
@@ -79,7 +77,7 @@ impl<S: Store> Exchange<S> {
     /// Adds to the ledger what is pending and this event, and hears what is left: one read and one write. `None`
     /// if the budget is spent or the ledger out of reach.
     fn ask(&mut self, key: Key, account: &mut Account, team: &Team, now: Nanos) -> Option<bool> {
-        if !self.budget.take(now) {
+        if !self.budget.take(self.room, now) {
             return None;
         }
         self.stats.syncs += 1;
@@ -93,7 +91,7 @@ impl<S: Store> Exchange<S> {
         });
         self.stats.count(outcome);
         let answer = answer.filter(|_| outcome.done)?;
-        self.heard(shard);
+        self.heard(shard, now);
         self.stats.full += u64::from(!answer.recorded);
         account.unrecorded = !answer.recorded;
         account.settle(answer.tat, answer.who, team, key, now);
@@ -114,13 +112,13 @@ impl<S: Store> Exchange<S> {
 
 /// Charges one event to the shard's entry of `key`, joined with what the worker knows.
 fn add(shard: &mut Shard, key: Key, account: &Account, team: &Team, now: Nanos) -> Answer {
-    let seat = shard.seat(key);
+    let seat = shard.seat(key, now);
     let entry = shard.entry(seat);
     let before = account.joined(entry.tat, now);
     let admitted = account.quota().admits(before, now);
     let tat = account.quota().after(before, admitted, now);
     let who = entry.who.touched(team.place, now);
-    let recorded = shard.put(seat, key, Entry { tat, who }, now);
+    let recorded = shard.put(seat, key, Entry { tat, who, pace: account.pace() }, now);
     Answer { admitted, tat, who, recorded }
 }
 

@@ -1,14 +1,16 @@
 //! One shard of the ledger: a blob of entries `(key, tat, who)` that all workers of the process change under
 //! compare-and-swap.
 //!
-//! 24 bytes per entry: key u64, `tat` u64 in ns, [`Who`] u64, little-endian, in no order. Finding a key reads the
-//! blob once (128 entries: about 30 ns). An entry whose `tat` has passed says nothing and gives its place away; in
-//! a full shard the mildest entry gives way to one that owes more. What finds no place even then is not recorded:
-//! each worker keeps its own bucket for that key, until it owes more than the mildest recorded one.
+//! 24 bytes per entry: key u64, `tat` u64 in ns, [`Who`] in 48 bits, [`Pace`] in the six above, little-endian, in no
+//! order. Finding a key reads the blob once (128 entries: about 30 ns). An entry whose `tat` has passed says nothing and
+//! gives its place away; in a full shard the cheapest entry gives way to one of a higher octave of
+//! [`price`](crate::counters::price). What finds no place even then is not recorded: each worker keeps its own bucket
+//! for that key, until it owes twice as many events as the cheapest recorded one.
 //! Every byte is hostile: a blob that is no whole number of entries, or longer than [`MAX_ENTRIES`], is empty.
 
 use super::bytes::{MAX_VALUE, emptied_if_foreign, u64_at, write};
 use super::who::Who;
+use crate::counters::price::{Pace, Price};
 use crate::hash::Key;
 use crate::time::Nanos;
 
@@ -31,13 +33,21 @@ pub struct Entry {
     pub tat: Nanos,
     /// The workers that use the key.
     pub who: Who,
+    /// How slow its quota is.
+    pub pace: Pace,
 }
 
-/// Where a key's entry is, or may go.
+impl Entry {
+    fn price(&self, now: Nanos) -> Price {
+        Price::of(self.tat - now, self.pace)
+    }
+}
+
+/// Where a key's entry is, or one that has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     own: Option<usize>,
-    mildest: Option<(usize, Nanos)>,
+    expired: Option<usize>,
 }
 
 /// A shard, open for reading and change.
@@ -65,34 +75,38 @@ impl<'a> Shard<'a> {
         self.changed
     }
 
-    /// Looks for a key, and for the entry that would have to give way to it.
-    pub fn seat(&self, key: Key) -> Seat {
-        let mut mildest: Option<(usize, Nanos)> = None;
+    /// Looks for a key, and on the way for an entry that says nothing any more.
+    pub fn seat(&self, key: Key, now: Nanos) -> Seat {
+        let mut expired = None;
         for (at, record) in self.records().enumerate() {
-            let tat = tat_of(record);
             if key_of(record) == key {
-                return Seat { own: Some(at), mildest };
+                return Seat { own: Some(at), expired };
             }
-            if mildest.is_none_or(|(_, least)| tat < least) {
-                mildest = Some((at, tat));
+            if tat_of(record) <= now {
+                expired = Some(at);
             }
         }
-        Seat { own: None, mildest }
+        Seat { own: None, expired }
     }
 
     /// The entry at a seat; an unknown key is a full bucket that nobody uses.
     pub fn entry(&self, seat: Seat) -> Entry {
         let record = seat.own.and_then(|at| self.records().nth(at));
-        record.map_or(Entry::default(), |record| Entry { tat: tat_of(record), who: Who(u64_at(record, 16)) })
+        record.map_or(Entry::default(), entry_of)
+    }
+
+    /// All entries.
+    pub fn entries(&self) -> impl Iterator<Item = (Key, Entry)> {
+        self.records().map(|record| (key_of(record), entry_of(record)))
     }
 
     /// Records an entry: in its own place, else in that of an expired one, else at the end, else in that of the
-    /// mildest if it owes less. Says whether the shard now has it.
+    /// cheapest if it is cheaper. Says whether the shard now has it.
     pub fn put(&mut self, seat: Seat, key: Key, entry: Entry, now: Nanos) -> bool {
         if seat.own.is_some() && self.entry(seat) == entry {
             return true;
         }
-        let Some(at) = self.place(seat, entry.tat, now) else { return false };
+        let Some(at) = self.place(seat, &entry, now) else { return false };
         let bytes = record(key, entry);
         match self.bytes.get_mut(at * ENTRY_BYTES..(at + 1) * ENTRY_BYTES) {
             Some(place) => place.copy_from_slice(&bytes),
@@ -114,16 +128,17 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// The latest `tat` of all entries: from then on, whoever is not known here has a full bucket.
-    pub fn latest(&self) -> Nanos {
-        self.records().map(tat_of).max().unwrap_or_default()
+    fn place(&self, seat: Seat, entry: &Entry, now: Nanos) -> Option<usize> {
+        let end = self.records().len();
+        let appended = (end < self.room).then_some(end);
+        seat.own.or(seat.expired).or(appended).or_else(|| self.cheaper_than(entry.price(now), now))
     }
 
-    fn place(&self, seat: Seat, tat: Nanos, now: Nanos) -> Option<usize> {
-        let len = self.records().len();
-        let replaced = |limit: Nanos| seat.mildest.filter(|(_, least)| *least < limit).map(|(at, _)| at);
-        let appended = (len < self.room).then_some(len);
-        seat.own.or_else(|| replaced(now + Nanos(1))).or(appended).or_else(|| replaced(tat))
+    /// The cheapest entry, if its price lies in a lower octave.
+    fn cheaper_than(&self, price: Price, now: Nanos) -> Option<usize> {
+        let prices = self.records().map(|record| entry_of(record).price(now)).enumerate();
+        let (at, least) = prices.min_by_key(|(_, price)| *price)?;
+        (least.octave() < price.octave()).then_some(at)
     }
 
     fn remove(&mut self, at: usize) {
@@ -146,13 +161,21 @@ fn tat_of(record: &[u8]) -> Nanos {
     Nanos(u64_at(record, 8))
 }
 
+fn entry_of(record: &[u8]) -> Entry {
+    let last = u64_at(record, 16);
+    Entry { tat: tat_of(record), who: Who(last & WHO), pace: Pace::from_bits(last >> Who::BITS) }
+}
+
 fn record(key: Key, entry: Entry) -> [u8; ENTRY_BYTES] {
     let mut record = [0; ENTRY_BYTES];
     write(&mut record, 0, &key.0.to_le_bytes());
     write(&mut record, 8, &entry.tat.0.to_le_bytes());
-    write(&mut record, 16, &entry.who.0.to_le_bytes());
+    let last = (entry.who.0 & WHO) | entry.pace.to_bits() << Who::BITS;
+    write(&mut record, 16, &last.to_le_bytes());
     record
 }
+
+const WHO: u64 = (1 << Who::BITS) - 1;
 
 #[cfg(test)]
 mod tests;

@@ -16,10 +16,11 @@
 //!
 //! Nothing in a worker is needed to get its charges back: a worker that dies loses what it had not published, at
 //! most its allowances. A worker that is new asks the ledger before it lends anything in a shard that it does not
-//! know yet. A key that loses its slot leaves what it owes in the [`arrears`](crate::counters::arrears), finds it there
-//! when it comes back, and asks the ledger first; so does every newcomer where the arrears had to forget something.
-//! A key without any slot is held to its arrears alone. So neither a reload nor an eviction refunds a bucket, also
-//! with the ledger out of reach.
+//! know yet. A key that loses its slot leaves what it owes in the [`arrears`](crate::counters::arrears) and finds it there
+//! when it comes back; where there are other workers it asks the ledger first, and so does every newcomer where the
+//! arrears had to forget more than single events. What is forgotten first, in slots, arrears and ledger alike, is who owes
+//! the fewest events. So neither a reload nor an eviction refunds a bucket, also with the ledger out of reach, while
+//! fewer keys owe as much than there are words for; beyond that, whoever owes least.
 
 pub mod account;
 pub mod admit;
@@ -38,7 +39,9 @@ pub use roster::Gauges;
 pub use stats::Stats;
 
 use crate::counters::arrears::Arrears;
+use crate::counters::lines::Lines;
 use crate::counters::marks::Marks;
+use crate::counters::price::Pace;
 use crate::counters::table::{Slot, Table};
 use crate::hash::{Key, Seed};
 use crate::shared::{Store, update};
@@ -81,7 +84,7 @@ impl Settings {
 
     /// Every line of arrears belongs to one shard, so that what it forgets casts a doubt on that shard alone.
     fn lines(&self) -> u32 {
-        self.sketch_buckets.max(SHARDS)
+        Lines::rounded(self.sketch_buckets.max(SHARDS))
     }
 }
 
@@ -208,14 +211,22 @@ impl<S: Store> Exchange<S> {
     /// Takes on other settings. Another size starts empty: the balances come back from the arrears or the ledger.
     pub fn reconfigure(&mut self, settings: Settings, now: Nanos) {
         if settings.lines() != self.settings.lines() {
+            // The old ones go first: the memory of a module never shrinks, so it must not hold both.
+            self.arrears = Arrears::new(0);
             self.arrears = Arrears::new(settings.lines());
             self.doubt.fill(Nanos::MAX);
         }
         let slots = Table::<Account>::slots_for(SHARDS, settings.slots);
         if slots != self.table.slots() as u64 {
             self.publish(now);
-            let before = core::mem::replace(&mut self.table, Table::new(SHARDS, settings.slots));
-            before.iter().for_each(|(_, key, account)| self.remember(key, account, now));
+            for slot in (0..self.table.slots()).map(Slot::at) {
+                if let Some(key) = self.table.key(slot) {
+                    let account = self.table.cell(slot);
+                    self.remember(key, account.tat, account.pace(), now);
+                }
+            }
+            self.table = Table::new(SHARDS, 0);
+            self.table = Table::new(SHARDS, settings.slots);
             self.dirty = Marks::new(self.table.slots());
             self.joined = Vec::with_capacity(self.table.slots_per_range());
         }
@@ -261,27 +272,33 @@ impl<S: Store> Exchange<S> {
         }
     }
 
-    /// A shard was read: what it holds that this worker has no slot for, it now knows the end of.
-    fn heard(&mut self, shard: usize) {
-        if let Some(doubt) = self.doubt.get_mut(shard).filter(|doubt| **doubt == Nanos::MAX) {
-            *doubt = Shard::open(&mut self.blob, self.room).latest();
+    /// A shard was read. The first time, everything that it holds for keys without a slot goes to the arrears: from
+    /// then on there is no doubt about a newcomer.
+    fn heard(&mut self, shard: usize, now: Nanos) {
+        if self.doubt.get(shard) != Some(&Nanos::MAX) {
+            return;
+        }
+        let Exchange { blob, table, arrears, room, .. } = self;
+        let mut lost = Nanos::ZERO;
+        for (key, entry) in Shard::open(blob, *room).entries().filter(|(key, _)| table.find(*key).is_none()) {
+            lost = arrears.put(key, entry.tat, entry.pace, now).unwrap_or_default().max(lost);
+        }
+        if let Some(doubt) = self.doubt.get_mut(shard) {
+            *doubt = lost;
         }
     }
 
     /// A key loses its slot: what it owes goes to the arrears, or else leaves a doubt.
-    fn remember(&mut self, key: Key, account: &Account, now: Nanos) {
-        let lost = self.arrears.put(key, account.tat, now);
+    fn remember(&mut self, key: Key, tat: Nanos, pace: Pace, now: Nanos) {
+        let lost = self.arrears.put(key, tat, pace, now);
         if let Some(doubt) = self.doubt.get_mut(self.table.range(key)) {
             *doubt = lost.unwrap_or_default().max(*doubt);
         }
     }
 
-    /// Arrears don't say whose they are, so all of them go, and the ledger knows the others'.
+    /// Arrears don't say to which rule they belong. What keys of a removed one owe there is left to time: nobody asks
+    /// for it, unless the rule comes back before it is over.
     fn forget_own(&mut self, tags: &[u16]) {
-        if self.arrears.stats().used > 0 {
-            self.arrears.clear();
-            self.doubt.fill(Nanos::MAX);
-        }
         for slot in (0..self.table.slots()).map(Slot::at) {
             if self.table.key(slot).is_some_and(|key| tags.contains(&key.tag())) {
                 self.table.remove(slot);

@@ -24,9 +24,9 @@ pub struct Stats {
     pub pending_lost: u64,
     /// Times that another seed or a new epoch was adopted: everything known was forgotten.
     pub reseeded: u64,
-    /// The table of this worker. Its untracked newcomers are held to their arrears.
+    /// The table of this worker.
     pub table: table::Stats,
-    /// The arrears of this worker. Where they had no place for a key without a slot, it got no verdict.
+    /// The arrears of this worker.
     pub arrears: arrears::Stats,
     /// Slots of that table.
     pub slots: u64,

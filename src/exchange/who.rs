@@ -4,15 +4,18 @@
 //! An epoch is 2³¹ ns, 2.1 s: long enough that a client which bursts once a second stays known, short enough that a
 //! key which moved to another worker has that worker to itself within two epochs. Workers whose places differ by
 //! 16 share a bit: with more than 16 workers the number is an underestimate.
-//! Layout: bits 0–15 seen in this epoch, 16–31 in the previous one, 32–47 the epoch's number, the rest 0.
+//! Layout: bits 0–15 seen in this epoch, 16–31 in the previous one, 32–47 the epoch's number.
 
 use crate::time::Nanos;
 
-/// The workers seen with one key. Any 64 bits are a valid value: what makes no sense ages out.
+/// The workers seen with one key. Any 48 bits are a valid value: what makes no sense ages out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Who(pub u64);
 
 impl Who {
+    /// Bits that it has.
+    pub const BITS: u32 = 48;
+
     /// Adds the worker at `place` in the epoch of `now`.
     pub fn touched(self, place: u32, now: Nanos) -> Who {
         let epoch = (now.0 >> 31) & 0xffff;

@@ -8,7 +8,7 @@ use crate::hash::Seed;
 /// Things that are remembered.
 pub const KEPT: usize = 32;
 
-const KEY: &str = "weir/1/once";
+const KEY: &str = "weir/2/once";
 const BYTES: usize = size_of::<u64>();
 
 /// Is this VM the first to say `thing`? Where the store is out of reach, it is: twice is better than never.

@@ -5,6 +5,7 @@ use weir::counters::arrears::Arrears;
 use weir::counters::bucket::{Charge, Quota};
 use weir::counters::ewma::{Ewma, Span};
 use weir::counters::histogram::Sliding;
+use weir::counters::price::Pace;
 use weir::counters::sketch::Sketch;
 use weir::counters::table::{Cell, Table};
 use weir::hash::{Key, mix};
@@ -55,12 +56,11 @@ fn a_sketch_allocates_nothing() {
 
 #[test]
 fn arrears_allocate_nothing() {
-    let quota = Quota { interval: Nanos::from_secs(1), burst: 3, charge: Charge::Every };
+    let pace = Pace::of(&Quota { interval: Nanos::from_secs(1), burst: 3, charge: Charge::Every });
     let mut arrears = Arrears::new(64);
     let allocated = allocations(|| {
         for (key, now) in flood() {
-            arrears.put(key, now + Nanos::from_secs(9), now);
-            arrears.charge(Key(7 << 40), &quota, now);
+            arrears.put(key, now + Nanos::from_secs(9 << (key.0 % 4)), pace, now);
             arrears.take(Key(key.0 ^ 1 << 30), now);
             arrears.sweep(now);
         }

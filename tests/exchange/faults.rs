@@ -7,7 +7,7 @@ use weir::shared::mem::Faults;
 const SECONDS: u64 = 15;
 
 /// Faults that meet the ledger; a seed or a roster that is lost has its own tests.
-const LEDGER: Faults = Faults { prefix: "weir/1/l/", ..Faults::NONE };
+const LEDGER: Faults = Faults { prefix: "weir/2/l/", ..Faults::NONE };
 
 /// A client at four times its limit, and one at four fifths of it, evenly spread; every second one worker is
 /// replaced if `reload`.
