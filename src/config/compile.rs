@@ -47,9 +47,9 @@ fn tables(sizes: &Section, interval: Nanos) -> exchange::Settings {
     let slots = sizes.count("slots", &schema::SLOTS);
     let sketch_buckets = sizes.count("sketch_buckets", &schema::SKETCH_BUCKETS);
     let settings = exchange::Settings { slots, sketch_buckets, interval };
-    let bytes = settings.memory_bytes();
-    if bytes > schema::TABLES_BYTES {
-        sizes.refuse(Cause::TooLarge { bytes, most: schema::TABLES_BYTES });
+    if settings.memory_bytes() > schema::TABLES_BYTES {
+        let exchange::Settings { slots, sketch_buckets, .. } = settings.rounded();
+        sizes.refuse(Cause::TooLarge { slots, sketch_buckets, bytes: settings.memory_bytes() });
     }
     settings
 }

@@ -1,6 +1,7 @@
 //! What is wrong with a configuration: every cause with its data, and in words that say what to do about it.
 
 use super::place::Place;
+use super::schema::TABLES_BYTES;
 use core::cell::Cell;
 use core::fmt::{self, Display};
 use ipnet::IpNet;
@@ -150,7 +151,7 @@ pub enum Cause {
     Empty { write: &'static str },
     TooMany { found: usize, most: usize },
     OneOf { names: &'static [&'static str], found: usize },
-    TooLarge { bytes: u64, most: u64 },
+    TooLarge { slots: u32, sketch_buckets: u32, bytes: u64 },
     Repeated { found: Shown },
     // numbers
     OutOfRange { found: f64, min: f64, max: f64, unit: &'static str },
@@ -213,10 +214,12 @@ impl Display for Cause {
             Cause::Missing { write } => write!(f, "is missing; {write}"),
             Cause::Empty { write } => write!(f, "is empty; {write}"),
             Cause::TooMany { found, most } => write!(f, "has {found} entries; at most {most} are possible"),
-            Cause::TooLarge { bytes, most } => {
-                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
-                write!(f, "take {} MiB on each worker; at most {} are possible: lower some", mib(bytes), mib(most))
-            }
+            Cause::TooLarge { slots, sketch_buckets, bytes } => write!(
+                f,
+                "{slots} slots (57 bytes each) and {sketch_buckets} sketch_buckets (64 bytes each), rounded up, take {} MiB of each worker; at most {} MiB are possible, so lower one",
+                bytes.div_ceil(1 << 20),
+                TABLES_BYTES >> 20,
+            ),
             Cause::OneOf { names, found: 0 } => write!(f, "needs one of {}", names.join(", ")),
             Cause::OneOf { names, found } => {
                 write!(f, "has {found} of {}; keep one, and make an entry of each other", names.join(", "))

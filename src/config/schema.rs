@@ -264,14 +264,14 @@ pub static FIELDS: &[Field] = &[
     Field {
         path: "tables.slots",
         form: Form::Count(SLOTS),
-        meaning: "Buckets that one worker keeps at once: one per key and rule, and one per client that has events. Rounded up to whole sets, at least 4,096.",
-        raising: "More callers are tracked at once; memory grows by some 57 bytes each.",
+        meaning: "Slots for callers: what one worker keeps at hand, one per key and rule, and one per client that has events. Rounded up to a multiple of 4,096.",
+        raising: "More callers are at hand at once; memory grows by some 57 bytes each. All tables of a worker together: at most 44 MiB.",
     },
     Field {
         path: "tables.sketch_buckets",
         form: Form::Count(SKETCH_BUCKETS),
-        meaning: "Room of one worker for what keys without a slot owe: eight of them in each bucket of 64 bytes. Rounded up to a power of two.",
-        raising: "More debts outlast an eviction.",
+        meaning: "Room for what callers owe who lost their slot: eight of them in each of these buckets of memory. One for every three keys that may owe something at once forgets next to none. Rounded up to a power of two.",
+        raising: "More debts are remembered; memory grows by 64 bytes each. A change forgets what only these knew.",
     },
     Field {
         path: "workers.exchange_ms",

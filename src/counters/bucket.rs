@@ -3,23 +3,24 @@
 //! ```text
 //! full when        tat <= now
 //! level (tokens) = (now + B·τ − max(tat, now)) / τ
-//! charge:    tat = max(tat, now) + τ            never beyond now + B·τ + deepest debt
+//! charge:    tat = max(tat, now) + τ            never beyond now + B·τ + deepest debt (300 s, or B·τ: `Quota::ceiling`)
 //! wait           = max(tat, now) + τ − B·τ − now   until one token is there; refused before, admitted at it
 //! ```
 //!
 //! Bound: a bucket of capacity `B` admits exactly `B` at once; over a time `t` it admits at most `B + t/τ`. Credit
 //! is kept to the nanosecond, so no fraction of a token is ever lost. `τ` is a whole number of nanoseconds: a rate
-//! is off by at most half a nanosecond per token, 5e-10 × rate (75 per second: one token in 40 million; whole
-//! divisors of 1e9, hence every rate per minute or hour up to 60 and 3600, not at all). A clock of 64-bit nanoseconds
+//! is off by at most half a nanosecond per token, 5e-10 × rate (75 per second: one token in 40 million; not at all
+//! where τ is whole, as for 6 per minute or 1 per hour). A clock of 64-bit nanoseconds
 //! does not go round in 584 years. One that steps forward fills the bucket, to its capacity at most; one that steps back
-//! lets nobody wait for longer than the deepest debt, from the next event on.
+//! lets nobody wait for longer than the deepest debt and a token, from the next event on.
 //! Cost: 8 bytes per bucket, a few additions per event, a division only to read the level. Nothing ever has to be
 //! refilled or cleaned up, and two copies of one bucket are joined by `max`.
 
 use crate::hash::Key;
 use crate::time::Nanos;
 
-/// The deepest debt, beyond an empty bucket: who stops is back within this time however hard it hammered.
+/// The deepest debt, beyond an empty bucket: who stops has its next token within this time and one interval, however
+/// hard it hammered.
 pub const MAX_DEBT: Nanos = Nanos::from_secs(300);
 
 /// A sustained rate with a burst.

@@ -15,7 +15,8 @@
 //!
 //! Error: `sum` is an f32, so the mean is off by at most 1e-7 × span of itself: 6e-6 for a span of 60, 1e-3 for the
 //! longest of 10,000. 8 bytes. Cost: a few multiplications per bucket of time, and two powers to read the mean or
-//! to pass a gap of any length.
+//! to pass a gap of any length. Counts of 2^24 and more lose their last digits; `n` stops at 65,535, where the correction
+//! is over.
 
 /// How many buckets a mean remembers.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,8 +3,9 @@
 //! The buckets are those of the `histogram` crate: 16 per power of two, so a bucket is at most a 16th as wide as
 //! what it holds. The ring, the clock and the choice of windows are ours.
 //!
-//! * Error: a percentile is the upper end of its bucket: never less than the exact one, and at most 6.25 % or one
+//! * Error: a percentile is the upper end of its bucket: never less than the exact one, and at most 6.25 % and one
 //!   [`UNIT`] (66 µs) more. Longer than [`LONGEST`] (4½ min) counts as that.
+//! * Full: never; a window whose counters would overflow when added up is left out.
 //! * Window: what is older than `windows × window` never counts; the oldest part counts or not as a whole window.
 //! * Memory: 1,216 bytes per window, and as much again once, all allocated when it is made. Cost: a value is one
 //!   counter; a percentile adds up the windows (10 of them: some 3,000 additions), so ask once per tick. Counters
@@ -30,6 +31,9 @@ const SHAPE: Config = match Config::new(GROUPING, RANGE_BITS) {
     Ok(shape) => shape,
     Err(_) => panic!("not a shape"),
 };
+
+/// More than the error of a division, less than a value's share of any window.
+const ROUNDING: f64 = 1e-12;
 
 /// What a share of the values did not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +95,13 @@ impl Sliding {
     /// What `percent` of the values did not exceed, in the newest windows that have `samples` values together, or
     /// in all if these are fewer. Nothing where there is no value, and for a `percent` that is none.
     pub fn percentile(&mut self, percent: f64, samples: u64, now: Nanos) -> Option<Percentile> {
+        if !(0.0..=100.0).contains(&percent) {
+            return None;
+        }
         let found = self.add_up(samples.max(1), now);
-        let bucket = self.sum.quantile_bucket(percent / 100.0).ok()??;
+        // A hundredth is no binary fraction: rounded up, 99.9 % of 1,000 would be all of them.
+        let share = (percent / 100.0 - ROUNDING).max(0.0);
+        let bucket = self.sum.quantile_bucket(share).ok()??;
         Some(Percentile { value: Nanos((bucket.end() + 1) << UNIT_BITS), samples: found })
     }
 
@@ -174,6 +183,15 @@ mod tests {
     }
 
     #[test]
+    fn all_but_one_of_a_thousand_are_not_all() {
+        let mut sliding = Sliding::new(1, WINDOW);
+        (0..999).for_each(|_| sliding.record(Nanos::from_millis(1), WINDOW));
+        sliding.record(Nanos::from_secs(100), WINDOW);
+        assert_eq!(millis(sliding.percentile(99.9, 1000, WINDOW)), Some(1));
+        assert!(millis(sliding.percentile(99.91, 1000, WINDOW)) >= Some(100_000));
+    }
+
+    #[test]
     fn a_clock_that_steps_back_stands_still() {
         let mut sliding = Sliding::new(3, WINDOW);
         sliding.record(Nanos::from_millis(7), Nanos::from_secs(100));
@@ -195,14 +213,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_percentile_is_at_most_a_sixteenth_above_the_exact_one_and_never_below(
-            mut values in vec(0u64..400_000_000_000, 1..200), percent in 0.0f64..=100.0,
+            mut values in vec(0u64..400_000_000_000, 1..200), thousandths in 0usize..=1000,
         ) {
             let mut sliding = Sliding::new(2, WINDOW);
             values.iter().for_each(|&value| sliding.record(Nanos(value), WINDOW));
             values.sort_unstable();
-            let rank = ((percent / 100.0 * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let rank = (thousandths * values.len()).div_ceil(1000).max(1);
             let exact = values[rank - 1].min(LONGEST.0);
-            let found = sliding.percentile(percent, 1, WINDOW).unwrap().value.0;
+            let found = sliding.percentile(thousandths as f64 / 10.0, 1, WINDOW).unwrap().value.0;
             prop_assert!(found > exact || exact == LONGEST.0);
             prop_assert!(found - exact <= UNIT.0 + exact / 16, "{found} for {exact}");
         }

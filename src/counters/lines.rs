@@ -1,8 +1,13 @@
 //! Cache lines of eight 64-bit words by key: what [`sketch`](super::sketch) and [`arrears`](super::arrears) are
 //! made of. A key belongs to one line, so that whatever is asked about it is one memory access.
 //!
+//! ```text
+//! line = top bits of the key       tag = its bits 12 to 43
+//! ```
+//!
 //! The top bits of the key choose the line, 32 others make the [`tag`] by which a word is recognised, so lines
-//! and tags are independent of each other. 8 bytes per word; lines are a power of two, at most 2^20 (64 MiB).
+//! and tags are independent of each other. Exact but for keys of one line and one tag; what happens in a full line is for those
+//! to say who keep something there. 8 bytes per word; lines are a power of two, at most 2^20 (64 MiB).
 
 use crate::hash::Key;
 

@@ -1,6 +1,10 @@
 //! Which slots of a table are marked: one bit per slot, walked in slot order.
 //!
-//! Exact. One bit per slot; marking is one word, finding the next mark reads 64 slots at a time (50,000 slots
+//! ```text
+//! slot s = bit s mod 64 of word ⌊s / 64⌋
+//! ```
+//!
+//! Exact, and never full. One bit per slot; marking is one word, finding the next mark reads 64 slots at a time (50,000 slots
 //! without a mark: 800 words). Not a list through the slots: evicting a marked slot would break its chain.
 
 use super::table::Slot;

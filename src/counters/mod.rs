@@ -5,7 +5,7 @@
 //! | [`bucket`] | is one more event within the rate? | 8 B | to the nanosecond |
 //! | [`table`] | where is this key's cell? | 9 B and the cell | yes, for keys that have a place |
 //! | [`arrears`] | what does a key owe that lost its place? | 8 B | to the millisecond |
-//! | [`sketch`] | how often was this key seen lately, or never? | 8 B | to one event, for keys that have a word |
+//! | [`sketch`] | how often was this key seen lately, or never? | 8 B | to 1⅛ events, for keys that have a word |
 //! | [`ewma`] | what is usual for this key? | 8 B | to 1e-7 × span |
 //! | [`histogram`] | how long did a share of them take? | 1.2 KB per window | to a 16th |
 //! | [`marks`] | which slots of a table are marked? | 1 bit | yes |

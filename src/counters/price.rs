@@ -59,11 +59,6 @@ impl Price {
         self.0 >> MANTISSA
     }
 
-    /// Where it lies in its octave: 23 bits.
-    pub fn within_octave(self) -> u32 {
-        self.0 & ((1 << MANTISSA) - 1)
-    }
-
     /// Below 2^29, in order, and 0 for nothing alone.
     pub fn rank(self) -> u32 {
         self.0 >> 2

@@ -14,8 +14,9 @@
 //! * Full: a newcomer always gets in, and displaces the word of its line that will be worth nothing first: *tick of
 //!   the last event + log2 of the count + [`KEPT`] if the key was seen more than once*. So **keys that are seen once
 //!   displace each other, and of those that came back at most the least of each line**, for then the last newcomer
-//!   is the least. To displace a key of count `c`, seven others of its line must have come to as many halvings: some
-//!   `7·c` events per line within a tick, over *all* lines, as keys are hashed under a seed that nobody outside knows.
+//!   is the least. To displace a key of count `c`, seven others of its line must have come to as many halvings: at least
+//!   `3½·c` events per line within a tick, over *all* lines, as keys are hashed under a seed that nobody outside knows.
+//! * Pause: without events and without [`Sketch::keep_time`], 512 ticks forget everything.
 //! * Memory: 8 bytes per key, 64 per line. Cost: one cache line per event.
 
 use super::lines::{Lines, WORDS, least, position, tag};

@@ -1,7 +1,12 @@
 //! Set-associative keyed table: small cells by full 64-bit key, in memory that is allocated once.
 //!
-//! A key may live in any of [`CANDIDATES`] slots: two sets of [`WAYS`], the second when the first gets full. Both
-//! lie in the key's *range*, a contiguous run of slots that the top bits of the key choose, so what shares a range
+//! ```text
+//! first set  = ⌊top 32 bits · sets⌋                    and so its range = ⌊top 32 bits · ranges⌋
+//! second set = the first + 1 … 7 by other bits, around in the range
+//! ```
+//!
+//! A key may live in any of [`CANDIDATES`] slots: two sets of [`WAYS`] (one where a range has but one), the second when the
+//! first gets full. Both lie in the key's *range*, a contiguous run of slots that the top bits of the key choose, so what shares a range
 //! in here can share a blob out there and be walked together.
 //!
 //! * Exact: a key finds its own cell or none. No aliasing but that of the 64-bit hash itself.
@@ -11,8 +16,8 @@
 //!   (of the others one in 16 look-ups meets one with the same byte). The words of a million slots fit a cache, so it
 //!   costs one miss. An insertion into full sets reads [`CANDIDATES`] cells, and never more: the search for a victim
 //!   is bounded.
-//! * Full: up to 65 % load next to no key is displaced; at 85 % one newcomer in 90 displaced another, at 94 % one
-//!   in 25 (512 ranges of 104 slots, held by a test). The cell whose loss costs least ([`Cell::stake`]) goes, if
+//! * Full: filled up to 65 % of its slots, next to no key has been displaced; up to 85 %, one of the newcomers so far in
+//!   90, up to 94 % one in 25 (512 ranges of 104 slots, held by a test; with a single set per range sooner). The cell whose loss costs least ([`Cell::stake`]) goes, if
 //!   the newcomer bids more than that: otherwise the *contest* is *lost*. Cells without a price never go: the
 //!   *scan* is *exhausted* where there are no others. Nothing is refunded silently: the evicted cell is handed to
 //!   the caller.

@@ -21,8 +21,6 @@ pub struct Account {
     pub pend: u32,
     /// Events that may still be admitted without asking.
     pub allow: u32,
-    /// The ledger had no place for this key: nobody else knows what it owes.
-    pub unrecorded: bool,
     charge: Charge,
     burst: u32,
     interval: Nanos,
@@ -36,7 +34,6 @@ impl Default for Account {
             fresh: Nanos::ZERO,
             pend: 0,
             allow: 0,
-            unrecorded: false,
             charge: Charge::Admitted,
             burst: 1,
             interval: Nanos(1),
@@ -59,10 +56,6 @@ impl Account {
     /// How slow the quota is.
     pub fn pace(&self) -> Pace {
         Pace::of(&self.quota())
-    }
-
-    fn price(&self, now: Nanos) -> Price {
-        Price::of(self.tat - now, self.pace())
     }
 
     /// Takes on a quota. A changed one keeps the balance (a time debt); what the old one allowed or held is void.
@@ -97,15 +90,18 @@ impl Account {
 }
 
 impl Cell for Account {
-    /// Idle ones are free; then by the octave of their price; of one octave, what the ledger remembers before what
-    /// only this worker knows. All may go: what they owe goes to the arrears.
+    /// Idle ones are free; then the one goes that was not used for longest, so that whoever comes now has a slot for as
+    /// long as it goes on coming; last what the ledger has yet to hear of, by its price, as the others would never
+    /// hear of it. All may go: what they owe goes to the arrears.
     fn stake(&self, now: Nanos) -> Option<u64> {
+        const UNHEARD: u64 = 1 << 63;
         if self.tat <= now && self.fresh <= now && self.pend == 0 {
-            return Some(0);
+            Some(0)
+        } else if self.pend <= 1 {
+            Some(self.fresh.0.clamp(1, UNHEARD - 1))
+        } else {
+            Some(UNHEARD | u64::from(Price::of(self.tat - now, self.pace()).rank()))
         }
-        let price = self.price(now);
-        let only_here = u64::from(self.pend > 0 || self.unrecorded);
-        Some(1 + (u64::from(price.octave()) << 24 | only_here << 23 | u64::from(price.within_octave())))
     }
 }
 
@@ -129,26 +125,21 @@ mod tests {
     }
 
     #[test]
-    fn who_owes_more_events_is_forgotten_later_and_of_equals_what_only_this_worker_knows() {
-        let [five, nine, fifty] = [5_000, 9_000, 50_000].map(|owed| NOW.0 + owed);
+    fn who_came_lately_keeps_its_slot_and_what_nobody_else_knows_is_kept_longest() {
+        let used = |until: u64, owed: u64, pend: u32| Account {
+            fresh: Nanos(NOW.0 + until),
+            ..account(NOW.0 + owed, pend)
+        };
         let order = [
-            account(NOW.0, 0),
-            account(NOW.0, 1),
-            account(five, 0),
-            account(five, 1),
-            account(nine, 0),
-            Account { unrecorded: true, ..account(nine, 0) },
-            account(fifty, 0),
+            used(0, 0, 0),
+            used(10, 90_000, 0),
+            used(20, 0, 1),
+            used(30, 1_000, 0),
+            used(9, 2_000, 2),
+            used(9, 8_000, 7),
         ];
         assert_eq!(order[0].stake(NOW), Some(0));
         assert!(order.is_sorted_by(|a, b| a.stake(NOW) < b.stake(NOW)));
-    }
-
-    #[test]
-    fn a_slow_rule_makes_no_key_dearer() {
-        let daily = Quota { interval: Nanos::from_secs(86_400), burst: 1, charge: Charge::Every };
-        let one_a_day = Account::newcomer(&daily, NOW + daily.interval);
-        assert!(one_a_day.stake(NOW) < account(NOW.0 + 2_000, 0).stake(NOW));
     }
 
     #[test]

@@ -93,7 +93,6 @@ impl<S: Store> Exchange<S> {
         let answer = answer.filter(|_| outcome.done)?;
         self.heard(shard, now);
         self.stats.full += u64::from(!answer.recorded);
-        account.unrecorded = !answer.recorded;
         account.settle(answer.tat, answer.who, team, key, now);
         Some(answer.admitted)
     }

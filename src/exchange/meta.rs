@@ -9,7 +9,8 @@ use super::names::META;
 use crate::shared::{Store, Update, update};
 use crate::time::Nanos;
 
-const BYTES: usize = 48;
+/// Bytes of the record.
+pub const BYTES: usize = 48;
 
 /// Seed and epoch of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,8 +69,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Bytes that [`Exchange::new`] allocates, exactly. In shared data the process adds at most 512 times the
-    /// entries of [`ledger::room`], and 2,096 bytes.
+    /// The sizes that are made of these: whole sets in every shard, and a power of two.
+    pub fn rounded(&self) -> Settings {
+        let slots = Table::<Account>::slots_for(SHARDS, self.slots);
+        Settings { slots: u32::try_from(slots).unwrap_or(u32::MAX), sketch_buckets: self.lines(), ..*self }
+    }
+
+    /// Bytes that [`Exchange::new`] allocates, exactly. In shared data the process adds at most
+    /// [`Settings::shared_bytes`].
     pub fn memory_bytes(&self) -> u64 {
         let slots = Table::<Account>::slots_for(SHARDS, self.slots);
         let shards = u64::from(SHARDS);
@@ -80,6 +86,13 @@ impl Settings {
             + shards * size_of::<Nanos>() as u64
             + slots / shards * size_of::<Joined>() as u64
             + MAX_VALUE as u64
+    }
+
+    /// Bytes that all workers of the process together have in shared data at the most: the ledger, the roster and what
+    /// they agreed on.
+    pub fn shared_bytes(&self) -> u64 {
+        let ledger = u64::from(SHARDS) * ledger::room(self.slots) as u64 * ledger::ENTRY_BYTES as u64;
+        ledger + roster::MAX_BYTES as u64 + meta::BYTES as u64
     }
 
     /// Every line of arrears belongs to one shard, so that what it forgets casts a doubt on that shard alone.

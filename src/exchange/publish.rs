@@ -61,7 +61,6 @@ impl<S: Store> Exchange<S> {
         for joined in self.joined.drain(..) {
             let Some(key) = self.table.key(joined.slot) else { continue };
             let mut account = self.table.cell(joined.slot);
-            account.unrecorded = !joined.recorded;
             account.settle(joined.tat, joined.who, team, key, now);
             self.stats.full += u64::from(!joined.recorded);
             self.table.put(joined.slot, account);

@@ -13,6 +13,9 @@ use crate::time::Nanos;
 const RECORD_BYTES: usize = 32;
 const MAX_RECORDS: usize = 64;
 
+/// Bytes of a full roster.
+pub const MAX_BYTES: usize = RECORD_BYTES * MAX_RECORDS;
+
 /// How long the roster must have shown the same number of workers before they divide by it: others join only with
 /// their first stream, and a wiped roster takes them a tick to come back to.
 const SETTLED_AFTER: Nanos = Nanos::from_secs(5);

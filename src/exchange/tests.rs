@@ -95,6 +95,7 @@ fn a_reloaded_worker_knows_the_debt_at_its_first_request() {
     let (mut before, now) = lone(&store);
     let key = key(&before, "r", 1);
     assert_eq!(admitted(&mut before, key, &EVERY, 500, now), 10);
+    let now = now + Nanos::from_secs(1);
     before.tick(now, Gauges::default());
     drop(before);
     let mut after = worker(&store, 9, now);
@@ -194,9 +195,9 @@ fn what_the_ledger_holds_is_known_after_one_question_in_each_shard() {
     let store = MemStore::new();
     let (mut before, now) = lone(&store);
     for n in 0..20_000 {
-        let key = key(&before, "daily", n);
+        let (key, now) = (key(&before, "daily", n), now + Nanos(n * 10_000));
         before.charge(key, &DAILY, now);
-        if n % 1_000 == 0 {
+        if n % 500 == 0 {
             before.tick(now, Gauges::default());
         }
     }
@@ -467,4 +468,14 @@ fn the_set_of_shared_keys_is_fixed() {
     worker.tick(START, Gauges::default());
     assert!(store.keys().len() <= 512 + 2);
     assert!(store.keys().iter().all(|key| key.len() < 16 && key.starts_with("weir/2/")));
+    for n in 0..100_000 {
+        let (key, now) = (key(&worker, "daily", n), START + Nanos(n * 10_000));
+        worker.charge(key, &DAILY, now);
+        if n % 500 == 0 {
+            worker.tick(now, Gauges::default());
+        }
+    }
+    let held: usize = store.keys().iter().filter_map(|key| store.peek(key)).map(|value| value.len()).sum();
+    let most = SETTINGS.shared_bytes() as usize;
+    assert!(held <= most && held > most * 9 / 10, "{held} of {most}");
 }

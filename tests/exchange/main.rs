@@ -7,6 +7,7 @@
     reason = "a test fails by a panic; clippy knows only #[test] functions as tests"
 )]
 
+mod eviction;
 mod faults;
 mod limits;
 mod sim;

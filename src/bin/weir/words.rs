@@ -22,9 +22,15 @@ pub fn describe(plan: &Plan) -> String {
         out.push_str("         addresses in client.proxies have no limit as a client\n");
     }
     never_judged(plan, &mut out);
-    let slots = plan.exchange.slots;
-    let _ =
-        writeln!(out, "workers  keep {slots} buckets each, exchange every {}", span(plan.exchange.interval));
+    let made = plan.exchange.rounded();
+    let mib = plan.exchange.memory_bytes() as f64 / f64::from(1 << 20);
+    let _ = writeln!(
+        out,
+        "workers  keep {} slots and room for {} debts each ({mib:.1} MiB), exchange every {}",
+        made.slots,
+        8 * u64::from(made.sketch_buckets),
+        span(plan.exchange.interval)
+    );
     for (index, (rule, response)) in rules(plan).enumerate() {
         describe_rule(plan, index, rule, response, &mut out);
     }
