@@ -10,8 +10,8 @@ fn small(rules: Value) -> Value {
     with(enforce(rules), "tables", json!({ "slots": 1_024, "sketch_buckets": 1_024 }))
 }
 
-/// Passers-by owe an hour for a request, who guesses at the login eight seconds for each: so it is this one whose slot
-/// goes first.
+/// Passers-by owe an hour for their one request each, who guesses at the login eight seconds for each of five; its
+/// slot goes, as it was not used for longest.
 #[tokio::test]
 async fn who_lost_its_place_to_ten_thousand_others_still_owes() {
     let upstream = Upstream::start().await;

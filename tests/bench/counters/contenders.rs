@@ -20,6 +20,11 @@ pub trait Contender {
 
     /// Keys of which something is remembered; none where keys are not told apart.
     fn kept(&self) -> Option<u64>;
+
+    /// Bytes that it has for itself, where what it allocates is not all its own.
+    fn own_bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A sustained rate and a burst: 1 per second, 60 at once.
@@ -169,11 +174,13 @@ struct Worker {
     family: Family,
 }
 
+const DEFAULT: Settings =
+    Settings { slots: 50_000, sketch_buckets: 65_536, interval: Nanos::from_millis(200) };
+
 impl Worker {
     fn new() -> Worker {
-        let settings = Settings { slots: 50_000, sketch_buckets: 65_536, interval: Nanos::from_millis(200) };
         let own = Own { seed: SEED.0, nonce: 7 };
-        let mut exchange = Exchange::new(MemStore::new(), settings, own, START - Nanos::from_secs(10));
+        let mut exchange = Exchange::new(MemStore::new(), DEFAULT, own, START - Nanos::from_secs(10));
         exchange.tick(START - Nanos::from_secs(1), Gauges::default());
         let (seed, epoch) = exchange.seed();
         Worker { exchange, family: Family::new(&seed, epoch, "requests", "bench") }
@@ -192,5 +199,10 @@ impl Contender for Worker {
     fn kept(&self) -> Option<u64> {
         let stats = self.exchange.stats();
         Some(u64::from(stats.table.used) + stats.arrears.used)
+    }
+
+    /// The store is the process's, and holds at most `shared_bytes` of it.
+    fn own_bytes(&self) -> Option<u64> {
+        Some(DEFAULT.memory_bytes())
     }
 }

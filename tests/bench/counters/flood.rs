@@ -55,7 +55,8 @@ pub fn print() {
     );
     println!("|---|--:|--:|--:|--:|");
     for entry in WEIR.iter().skip(1).chain(&RIVALS) {
-        println!("| {} | {} |", entry.name, row(entry, &run(entry)).join(" | "));
+        let part = if entry.own_clock { format!(" ({PACED_SECONDS} s of it)") } else { String::new() };
+        println!("| {}{part} | {} |", entry.name, row(entry, &run(entry)).join(" | "));
     }
 }
 
@@ -96,7 +97,7 @@ fn run(entry: &Entry) -> Outcome {
         outcome.step(&mut *contender, step, START + since);
     }
     outcome.kept = contender.kept();
-    outcome.bytes = memory::live() - before;
+    outcome.bytes = contender.own_bytes().map_or(memory::live() - before, |bytes| bytes as usize);
     outcome
 }
 

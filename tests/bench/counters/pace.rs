@@ -75,7 +75,7 @@ fn measure(keys: u32) -> Vec<Runner> {
         let mut runner =
             Runner { contender: (entry.make)(keys), bytes: 0, count: 0, keys, nanos: Vec::new() };
         runner.run(u64::from(keys).next_multiple_of(TICK));
-        runner.bytes = memory::live() - before;
+        runner.bytes = runner.contender.own_bytes().map_or(memory::live() - before, |bytes| bytes as usize);
         runners.push(runner);
     }
     for round in 0..ROUNDS {

@@ -59,8 +59,9 @@ fn all() -> Vec<Contender> {
         let filter = filters::weir_three_rules(&weir, limit);
         all.push(wasm(three, "**Weir**, three rules, API keys, paths", limit, filter, &weir));
         if limit == Limit::High {
-            let label = "**Weir**, 4,096 slots: with many clients nearly each request asks the ledger";
-            all.push(wasm("weir-asking", label, limit, filters::weir_asking(&weir), &weir));
+            let label =
+                "**Weir**, 4,096 slots: with many clients nearly each request takes the slot of another";
+            all.push(wasm("weir-small", label, limit, filters::weir_small(&weir), &weir));
         }
         for module in &others {
             let module = absolute(module);

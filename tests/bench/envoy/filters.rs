@@ -43,9 +43,9 @@ pub fn weir_three_rules(wasm: &Path, limit: Limit) -> Value {
     in_wasm("weir", wasm, &with_limit(include_str!("../config/three_rules.json"), limit))
 }
 
-/// Weir with a table that is far too small for the clients: whom it had to forget, it asks the ledger about.
-pub fn weir_asking(wasm: &Path) -> Value {
-    in_wasm("weir", wasm, include_str!("../config/asking_rule.json"))
+/// Weir with a table that is far too small for the clients: each takes the slot of another, who leaves what it owes.
+pub fn weir_small(wasm: &Path) -> Value {
+    in_wasm("weir", wasm, include_str!("../config/small_tables.json"))
 }
 
 fn with_limit(configuration: &str, limit: Limit) -> String {
