@@ -13,9 +13,9 @@
 //! * Error: a bucket that is [put](Arrears::put) here and [taken](Arrears::take) back has lost less than 1 ms of
 //!   what it owes, and never owes more than it did; nor more than 2^30 ms (12 days). Whoever never owed anything is
 //!   taken for a debtor where its tag is that of another in its line: 8 in 2^26 = 1.2e-7.
-//! * Full: the cheapest word of the line gives way to one of a higher octave of price: to who owes at least as many
-//!   events, and in the long run twice as many. Among equals who came first stays, so that of more keys than there
-//!   is room for, as many are remembered as there is room for, also when they come in turns.
+//! * Full: the cheapest word of the line gives way to one of a higher octave of price, so to who owes more events, at
+//!   the most four times as many. Among equals who came first stays: of more keys than there is room for, as many are
+//!   remembered as there is room for, also when they come in turns.
 //! * What had to be forgotten is handed to the caller, if it is more than a single event.
 //! * Memory: 8 bytes per key. Cost: one cache line per eviction or newcomer, none for a key that has its slot.
 
@@ -33,9 +33,9 @@ const FURTHEST: u64 = 1 << 30;
 pub struct Stats {
     /// Debts that were remembered.
     pub tracked: u64,
-    /// Debts that were not, as all others of the line were longer.
+    /// Debts that were not, as all others of the line were as dear or dearer.
     pub contest_lost: u64,
-    /// Debts that gave way to longer ones.
+    /// Debts that gave way to dearer ones.
     pub evictions: u64,
     /// Words in use now, those included that are over and were not swept yet.
     pub used: u64,

@@ -18,9 +18,9 @@
 //! most its allowances. A worker that is new asks the ledger before it lends anything in a shard that it does not
 //! know yet. A key that loses its slot leaves what it owes in the [`arrears`](crate::counters::arrears) and finds it there
 //! when it comes back; where there are other workers it asks the ledger first, and so does every newcomer where the
-//! arrears had to forget more than single events. What is forgotten first, in slots, arrears and ledger alike, is who owes
-//! the fewest events. So neither a reload nor an eviction refunds a bucket, also with the ledger out of reach, while
-//! fewer keys owe as much than there are words for; beyond that, whoever owes least.
+//! arrears had to forget more than single events. Slots go to who comes; arrears and ledger forget first who owes the fewest
+//! events, whatever the rates. So neither a reload nor an eviction refunds a bucket, also with the ledger out of reach,
+//! while there are words for all who owe as many events; beyond that, those are forgotten who owe fewest.
 
 pub mod account;
 pub mod admit;
