@@ -65,7 +65,7 @@ impl Arrears {
         self.stats
     }
 
-    /// Remembers a bucket that is not full. Where something worth more than one event is forgotten for it, or it is so
+    /// Remembers a bucket that is not full; of two that are told of one key, the later `tat`. Where something worth more than one event is forgotten for it, or it is so
     /// itself as all others of its line are dearer: until when that is owed.
     pub fn put(&mut self, key: Key, tat: Nanos, pace: Pace, now: Nanos) -> Option<Nanos> {
         let word = Word::new(key, tat, pace, now);
@@ -77,7 +77,7 @@ impl Arrears {
         let place = line.get_mut(at)?;
         let before = Word(*place);
         if before.is(key) {
-            *place = word.0;
+            *place = if before.owed(now) > word.owed(now) { before.0 } else { word.0 };
             return None;
         }
         let lost = if before.price(now).octave() < word.price(now).octave() {

@@ -42,10 +42,10 @@ impl Default for Account {
 }
 
 impl Account {
-    /// A key that gets its slot: its bucket is full at `tat`, as far as is known.
-    pub fn newcomer(quota: &Quota, tat: Nanos) -> Account {
+    /// A key that gets its slot: its bucket is full at `tat`, as far as is known and as one may owe.
+    pub fn newcomer(quota: &Quota, tat: Nanos, now: Nanos) -> Account {
         let Quota { interval, burst, charge } = *quota;
-        Account { tat, interval, burst, charge, ..Account::default() }
+        Account { tat: tat.min(quota.ceiling(now)), interval, burst, charge, ..Account::default() }
     }
 
     /// What the key is held against.
@@ -58,13 +58,14 @@ impl Account {
         Pace::of(&self.quota())
     }
 
-    /// Takes on a quota. A changed one keeps the balance (a time debt); what the old one allowed or held is void.
-    pub fn adopt(&mut self, quota: &Quota) {
+    /// Takes on a quota. A changed one keeps the balance (a time debt), as far as one may owe under it; what the old one
+    /// allowed or held is void.
+    pub fn adopt(&mut self, quota: &Quota, now: Nanos) {
         if self.quota() == *quota {
             return;
         }
-        let Quota { interval, burst, charge } = *quota;
-        *self = Account { interval, burst, charge, hold: Nanos::ZERO, fresh: Nanos::ZERO, allow: 0, ..*self };
+        let owed = Account::newcomer(quota, self.tat, now);
+        *self = Account { pend: self.pend, ..owed };
     }
 
     /// Charges one event, to be published later.
@@ -115,7 +116,7 @@ mod tests {
 
     fn account(tat: u64, pend: u32) -> Account {
         let mut account = Account { tat: Nanos(tat), pend, ..Account::default() };
-        account.adopt(&QUOTA);
+        account.adopt(&QUOTA, NOW);
         account
     }
 
@@ -147,9 +148,17 @@ mod tests {
         let mut before = account(NOW.0 + 5_000, 2);
         (before.allow, before.hold, before.fresh) = (9, Nanos(7), Nanos(8));
         let mut after = before;
-        after.adopt(&Quota { burst: 5, ..QUOTA });
+        after.adopt(&Quota { burst: 5, ..QUOTA }, NOW);
         assert_eq!((after.tat, after.pend), (before.tat, before.pend));
         assert_eq!((after.allow, after.hold, after.fresh), (0, Nanos::ZERO, Nanos::ZERO));
+    }
+
+    #[test]
+    fn nobody_owes_more_under_a_new_quota_than_it_lets_anybody_owe() {
+        let daily = Quota { interval: Nanos::from_secs(86_400), burst: 10, charge: Charge::Admitted };
+        let mut account = Account::newcomer(&daily, NOW + daily.capacity(), NOW);
+        account.adopt(&QUOTA, NOW);
+        assert!(QUOTA.wait(account.tat, NOW) <= QUOTA.capacity() + QUOTA.interval);
     }
 
     proptest! {

@@ -29,10 +29,15 @@ impl<S: Store> Meter for Exchange<S> {
         let team = self.team(now);
         let Some(slot) = self.slot(key, quota, &team, now) else { return Verdict::Untracked };
         let mut account = self.table.cell(slot);
-        account.adopt(quota);
+        account.adopt(quota, now);
+        let heard = account.pend == 0;
         let verdict = self.decide(key, &mut account, &team, now);
         self.table.put(slot, account);
         self.dirty.set(slot, account.pend > 0);
+        self.unheard += u32::from(heard && account.pend > 0);
+        if self.unheard >= self.most_unheard() {
+            self.publish(now);
+        }
         verdict
     }
 }
@@ -65,7 +70,7 @@ impl<S: Store> Exchange<S> {
             self.stats.pending_lost += u64::from(evicted.pend);
             self.remember(other, evicted.tat, evicted.pace(), now);
         }
-        let mut account = Account::newcomer(quota, owed.unwrap_or_default());
+        let mut account = Account::newcomer(quota, owed.unwrap_or_default(), now);
         let doubt = self.doubt.get(self.table.range(key)).is_some_and(|until| now < *until);
         if doubt || (owed.is_some() && team.live > 1) {
             account.doubt(team, now);
@@ -77,7 +82,8 @@ impl<S: Store> Exchange<S> {
     /// Adds to the ledger what is pending and this event, and hears what is left: one read and one write. `None`
     /// if the budget is spent or the ledger out of reach.
     fn ask(&mut self, key: Key, account: &mut Account, team: &Team, now: Nanos) -> Option<bool> {
-        if !self.budget.take(self.room, now) {
+        let refused_lately = account.hold > Nanos::ZERO;
+        if !self.budget.take(self.room, refused_lately, now) {
             return None;
         }
         self.stats.syncs += 1;

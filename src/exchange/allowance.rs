@@ -127,7 +127,7 @@ mod tests {
 
     fn account(level: u32) -> Account {
         let mut account = Account::default();
-        account.adopt(&QUOTA);
+        account.adopt(&QUOTA, NOW);
         account.tat = NOW + QUOTA.interval.times(u64::from(100 - level));
         account
     }

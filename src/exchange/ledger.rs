@@ -4,8 +4,9 @@
 //! 24 bytes per entry: key u64, `tat` u64 in ns, [`Who`] in 48 bits, [`Pace`] in the six above, little-endian, in no
 //! order. Finding a key reads the blob once (128 entries: about 30 ns). An entry whose `tat` has passed says nothing and
 //! gives its place away; in a full shard the cheapest entry gives way to one of a higher octave of
-//! [`price`](crate::counters::price). What finds no place even then is not recorded: each worker keeps its own bucket
-//! for that key, until it owes twice as many events as the cheapest recorded one.
+//! [`price`](crate::counters::price), where keys that nobody has used for some seconds are four octaves cheaper. What
+//! finds no place even then is not recorded: each worker keeps its own bucket for that key, until it owes twice as many
+//! events as the cheapest recorded one, or an eighth of those of one that is idle.
 //! Every byte is hostile: a blob that is no whole number of entries, or longer than [`MAX_ENTRIES`], is empty.
 
 use super::bytes::{MAX_VALUE, emptied_if_foreign, u64_at, write};
@@ -37,9 +38,15 @@ pub struct Entry {
     pub pace: Pace,
 }
 
+/// Octaves that an entry is worth less while nobody uses its key: the ledger is for those who are counted by several
+/// workers now, and must not be filled once and for all with what a slow rule lets nobody repay.
+const IDLE_OCTAVES: u32 = 4;
+
 impl Entry {
-    fn price(&self, now: Nanos) -> Price {
-        Price::of(self.tat - now, self.pace)
+    /// What it is worth to have it here: the octave of its price.
+    fn worth(&self, now: Nanos) -> u32 {
+        let octave = Price::of(self.tat - now, self.pace).octave();
+        if self.who.idle(now) { octave.saturating_sub(IDLE_OCTAVES) } else { octave }
     }
 }
 
@@ -131,14 +138,14 @@ impl<'a> Shard<'a> {
     fn place(&self, seat: Seat, entry: &Entry, now: Nanos) -> Option<usize> {
         let end = self.records().len();
         let appended = (end < self.room).then_some(end);
-        seat.own.or(seat.expired).or(appended).or_else(|| self.cheaper_than(entry.price(now), now))
+        seat.own.or(seat.expired).or(appended).or_else(|| self.cheaper_than(entry.worth(now), now))
     }
 
-    /// The cheapest entry, if its price lies in a lower octave.
-    fn cheaper_than(&self, price: Price, now: Nanos) -> Option<usize> {
-        let prices = self.records().map(|record| entry_of(record).price(now)).enumerate();
-        let (at, least) = prices.min_by_key(|(_, price)| *price)?;
-        (least.octave() < price.octave()).then_some(at)
+    /// The entry that is worth least, if that is less.
+    fn cheaper_than(&self, worth: u32, now: Nanos) -> Option<usize> {
+        let all = self.records().map(|record| entry_of(record).worth(now)).enumerate();
+        let (at, least) = all.min_by_key(|(_, worth)| *worth)?;
+        (least < worth).then_some(at)
     }
 
     fn remove(&mut self, at: usize) {

@@ -128,6 +128,8 @@ pub struct Exchange<S> {
     arrears: Arrears,
     /// Slots with something pending.
     dirty: Marks,
+    /// About how many of these there are.
+    unheard: u32,
     /// Per shard: until then, a newcomer may owe something of which nothing is left here, not even arrears.
     doubt: Box<[Nanos]>,
     /// Entries that a shard of the ledger may have.
@@ -151,6 +153,7 @@ impl<S: Store> Exchange<S> {
             settings,
             arrears: Arrears::new(settings.lines()),
             dirty: Marks::new(table.slots()),
+            unheard: 0,
             joined: Vec::with_capacity(table.slots_per_range()),
             table,
             doubt: vec![Nanos::MAX; SHARDS as usize].into_boxed_slice(),

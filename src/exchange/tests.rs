@@ -143,7 +143,7 @@ fn an_evicted_debtor_is_known_with_the_ledger_out_of_reach_and_with_the_budget_s
         evict(&mut worker, debtor, now);
         let now = now + Nanos::from_secs(1);
         match budget {
-            true => while worker.budget.take(128, now) {},
+            true => while worker.budget.take(128, true, now) {},
             false => store.inject(Faults { refuse_writes: u32::MAX, ..Faults::NONE }),
         }
         assert_eq!(admitted(&mut worker, debtor, &EVERY, 20, now), 0);
@@ -260,7 +260,7 @@ fn an_evicted_slot_takes_its_pending_charges_along_and_they_are_counted() {
 }
 
 #[test]
-fn debt_that_only_this_worker_knows_outlasts_a_flood() {
+fn a_debt_outlasts_a_flood_within_one_tick() {
     let store = MemStore::new();
     let (mut worker, now) = lone(&store);
     let debtor = key(&worker, "r", 0);
@@ -269,7 +269,6 @@ fn debt_that_only_this_worker_knows_outlasts_a_flood() {
         let key = key(&worker, "r", n);
         worker.charge(key, &TEN, now);
     }
-    assert!(worker.table.find(debtor).is_some());
     assert_eq!(admitted(&mut worker, debtor, &EVERY, 1, now + Nanos::from_secs(1)), 0);
 }
 
@@ -402,8 +401,8 @@ fn with_the_budget_spent_the_own_view_decides() {
         let key = key(&worker, "r", n);
         assert_eq!(admitted(&mut worker, key, &one, 2, now), 1);
     }
-    assert_eq!(worker.stats().syncs, 2_000);
-    assert!(worker.stats().unsynced >= 500);
+    assert_eq!(worker.stats().syncs, 1_000, "the other half is for keys that were refused");
+    assert!(worker.stats().unsynced >= 1_500);
 }
 
 #[test]

@@ -19,13 +19,21 @@ impl Who {
     /// Adds the worker at `place` in the epoch of `now`.
     pub fn touched(self, place: u32, now: Nanos) -> Who {
         let epoch = (now.0 >> 31) & 0xffff;
-        let since = epoch.wrapping_sub(self.0 >> 32) & 0xffff;
-        let (current, previous) = match since {
+        let (current, previous) = match self.epochs_since(now) {
             0 => (self.0 & 0xffff, self.0 >> 16 & 0xffff),
             1 => (0, self.0 & 0xffff),
             _ => (0, 0),
         };
         Who(epoch << 32 | previous << 16 | current | bit(place))
+    }
+
+    /// Whether no worker has used the key in this epoch and the one before.
+    pub fn idle(self, now: Nanos) -> bool {
+        self.epochs_since(now) > 1
+    }
+
+    fn epochs_since(self, now: Nanos) -> u64 {
+        (now.0 >> 31).wrapping_sub(self.0 >> 32) & 0xffff
     }
 
     /// How many workers were seen in this epoch and the one before.
@@ -68,6 +76,7 @@ mod tests {
         assert_eq!(who.workers(), 3);
         assert_eq!(who.touched(2, at(3)).workers(), 1);
         assert_eq!(who.touched(4, at(9)).workers(), 1);
+        assert_eq!([who.idle(at(2)), who.idle(at(3)), who.idle(at(4))], [false, false, true]);
     }
 
     #[test]

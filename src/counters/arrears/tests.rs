@@ -50,11 +50,12 @@ fn a_full_bucket_is_not_worth_a_word() {
 }
 
 #[test]
-fn a_debt_put_again_replaces_the_one_before() {
+fn of_two_debts_of_one_key_the_longer_is_remembered() {
     let mut arrears = Arrears::new(64);
     put(&mut arrears, key(1), ahead(9000));
     put(&mut arrears, key(1), ahead(3000));
-    assert_eq!((arrears.stats().used, arrears.take(key(1), NOW)), (1, Some(ahead(3000))));
+    put(&mut arrears, key(1), ahead(4000));
+    assert_eq!((arrears.stats().used, arrears.take(key(1), NOW)), (1, Some(ahead(9000))));
 }
 
 #[test]

@@ -56,6 +56,22 @@ fn in_a_full_shard_the_cheapest_gives_way_to_who_owes_twice_as_much_and_to_nobod
 }
 
 #[test]
+fn whoever_is_active_takes_the_place_of_an_idle_key_that_owes_not_much_more() {
+    let now = Nanos::from_secs(100);
+    let owing = |events: u64, who| Entry { tat: now + Nanos(8 * events), who, pace: Pace::from_bits(3) };
+    let (idle, active) =
+        (Who::default().touched(0, now - Nanos::from_secs(7)), Who::default().touched(1, now));
+    for (events, gives_way) in [(9, true), (60, false)] {
+        let mut bytes = Vec::new();
+        let mut shard = Shard::open(&mut bytes, 1);
+        let seat = shard.seat(Key(1), now);
+        assert!(shard.put(seat, Key(1), owing(events, idle), now));
+        let seat = shard.seat(Key(2), now);
+        assert_eq!(shard.put(seat, Key(2), owing(3, active), now), gives_way);
+    }
+}
+
+#[test]
 fn one_event_per_day_does_not_push_out_who_owes_two_of_a_fast_rate() {
     let mut bytes = filled();
     let daily = Entry { tat: NOW + Nanos::from_secs(86_400), pace: Pace::from_bits(46), ..Entry::default() };
