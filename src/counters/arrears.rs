@@ -44,7 +44,6 @@ pub struct Stats {
 /// The debts. See the [module](self) for how they are kept.
 pub struct Arrears {
     lines: Lines,
-    swept: usize,
     last_sweep: Nanos,
     stats: Stats,
 }
@@ -52,7 +51,7 @@ pub struct Arrears {
 impl Arrears {
     /// No debts, in `lines` lines (rounded up to a power of two).
     pub fn new(lines: u32) -> Arrears {
-        Arrears { lines: Lines::new(lines), swept: 0, last_sweep: Nanos::ZERO, stats: Stats::default() }
+        Arrears { lines: Lines::new(lines), last_sweep: Nanos::ZERO, stats: Stats::default() }
     }
 
     /// Bytes that [`Arrears::new`] allocates.
@@ -69,7 +68,8 @@ impl Arrears {
     /// itself as all others of its line are dearer: until when that is owed.
     pub fn put(&mut self, key: Key, tat: Nanos, pace: Pace, now: Nanos) -> Option<Nanos> {
         let word = Word::new(key, tat, pace, now);
-        if word.price(now) == Price::NOTHING {
+        let price = word.price(now);
+        if price == Price::NOTHING {
             return None;
         }
         let line = self.lines.get_mut(self.lines.of(key))?;
@@ -80,17 +80,18 @@ impl Arrears {
             *place = if before.owed(now) > word.owed(now) { before.0 } else { word.0 };
             return None;
         }
-        let lost = if before.price(now).octave() < word.price(now).octave() {
+        let before_price = before.price(now);
+        let (lost, worth) = if before_price.octave() < price.octave() {
             *place = word.0;
             self.stats.tracked += 1;
             self.stats.used += u64::from(before.0 == 0);
-            self.stats.evictions += u64::from(before.price(now) != Price::NOTHING);
-            before
+            self.stats.evictions += u64::from(before_price != Price::NOTHING);
+            (before, before_price)
         } else {
             self.stats.contest_lost += 1;
-            word
+            (word, price)
         };
-        lost.price(now).exceeds_one_event().then(|| lost.tat(now))
+        worth.exceeds_one_event().then(|| lost.tat(now))
     }
 
     /// Takes back what a key still owes: it has a slot again.
@@ -128,15 +129,13 @@ impl Arrears {
     }
 
     fn sweep_lines(&mut self, lines: usize, now: Nanos) {
-        for _ in 0..lines {
-            self.swept = (self.swept + 1) % self.lines.count();
-            for word in self.lines.get_mut(self.swept).into_iter().flatten() {
-                if *word != 0 && Word(*word).owed(now) == 0 {
-                    *word = 0;
-                    self.stats.used -= 1;
-                }
+        let used = &mut self.stats.used;
+        self.lines.visit(lines, |word| {
+            if *word != 0 && Word(*word).owed(now) == 0 {
+                *word = 0;
+                *used -= 1;
             }
-        }
+        });
     }
 }
 

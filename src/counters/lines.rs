@@ -23,6 +23,8 @@ pub struct Lines {
     /// Where the first whole cache line begins in `words`.
     first: usize,
     bits: u32,
+    /// The line that was visited last.
+    visited: usize,
 }
 
 impl Lines {
@@ -32,7 +34,7 @@ impl Lines {
         // Plain words that are all zero are had from the system without touching them; an aligned type is not.
         let words = vec![0_u64; (WORDS << bits) + WORDS - 1].into_boxed_slice();
         let first = words.as_ptr().align_offset(WORDS * size_of::<u64>()).min(WORDS - 1);
-        Lines { words, first, bits }
+        Lines { words, first, bits, visited: 0 }
     }
 
     /// Bytes that [`Lines::new`] allocates.
@@ -67,6 +69,14 @@ impl Lines {
     #[inline]
     pub fn get_mut(&mut self, line: usize) -> Option<&mut [u64; WORDS]> {
         self.words.get_mut(self.first + line * WORDS..)?.first_chunk_mut()
+    }
+
+    /// Visits the words of the next `lines` lines, around and around.
+    pub fn visit(&mut self, lines: usize, mut each: impl FnMut(&mut u64)) {
+        for _ in 0..lines {
+            self.visited = (self.visited + 1) % self.count();
+            self.get_mut(self.visited).into_iter().flatten().for_each(&mut each);
+        }
     }
 
     /// Empties every line.
@@ -129,6 +139,15 @@ mod tests {
         }
         assert_eq!(lines.get(4), [0; WORDS]);
         assert!(lines.get_mut(usize::MAX / 16).is_none());
+    }
+
+    #[test]
+    fn visits_go_around_all_lines() {
+        let mut lines = Lines::new(8);
+        for _ in 0..4 {
+            lines.visit(6, |word| *word += 1);
+        }
+        assert!((0..8).all(|line| lines.get(line) == [3; WORDS]));
     }
 
     #[test]

@@ -10,8 +10,9 @@
 //! | [`histogram`] | how long did a share of them take? | 1.2 KB per window | to a 16th |
 //! | [`marks`] | which slots of a table are marked? | 1 bit | yes |
 //!
-//! [`price`] says what a bucket is worth remembering, for all who have to forget. [`hints`] find the slots of a `table`, [`lines`] are what `arrears` and `sketch` are made of. Each file opens with its formula, its bounds, and with
-//! what happens when it is full: nothing here grows.
+//! [`price`] says what a bucket is worth remembering, for all who have to forget. [`hints`] find the slots of a `table`,
+//! [`lines`] are what `arrears` and `sketch` are made of. Each file opens with its formula, its bounds, and with what
+//! happens when it is full: nothing here grows.
 
 pub mod arrears;
 pub mod bucket;

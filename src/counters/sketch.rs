@@ -65,7 +65,6 @@ pub struct Sketch {
     /// The tick of the latest event, and when it ends.
     epoch: u64,
     ends: Nanos,
-    swept: usize,
     stats: Stats,
 }
 
@@ -78,7 +77,6 @@ impl Sketch {
             tick: tick.max(Nanos(1)),
             epoch: 0,
             ends: Nanos::ZERO,
-            swept: 0,
             stats: Stats::default(),
         }
     }
@@ -153,12 +151,7 @@ impl Sketch {
     /// Visits the lines that are due after so many ticks, and limits the age of their words.
     fn sweep(&mut self, epoch: u64, ticks: u64) {
         let due = (self.lines.count() as u64 * ticks).div_ceil(SWEEP_TICKS);
-        for _ in 0..due {
-            for word in self.lines.get_mut(self.swept).into_iter().flatten() {
-                *word = Word(*word).aged(epoch as u32).0;
-            }
-            self.swept = (self.swept + 1) % self.lines.count();
-        }
+        self.lines.visit(due as usize, |word| *word = Word(*word).aged(epoch as u32).0);
     }
 }
 

@@ -176,8 +176,8 @@ impl<C: Cell> Table<C> {
         if self.holds(guess, key) {
             return Some(guess);
         }
-        let rest = slots_of(first, in_first).chain(slots_of(second, in_second));
-        rest.into_iter().find(|slot| self.holds(*slot, key))
+        let mut rest = slots_of(first, in_first).chain(slots_of(second, in_second));
+        rest.find(|slot| self.holds(*slot, key))
     }
 
     /// Finds a place for a key that is not in the table: a free slot, else that of the cheapest candidate below `bid`.

@@ -68,7 +68,7 @@ impl<S: Store> Exchange<S> {
         let owed = self.arrears.take(key, now);
         if let Some((other, evicted)) = placed.evicted {
             self.stats.pending_lost += u64::from(evicted.pend);
-            self.remember(other, evicted.tat, evicted.pace(), now);
+            self.remember(other, &evicted, now);
         }
         let mut account = Account::newcomer(quota, owed.unwrap_or_default(), now);
         let doubt = self.doubt.get(self.table.range(key)).is_some_and(|until| now < *until);

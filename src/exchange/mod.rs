@@ -41,7 +41,6 @@ pub use stats::Stats;
 use crate::counters::arrears::Arrears;
 use crate::counters::lines::Lines;
 use crate::counters::marks::Marks;
-use crate::counters::price::Pace;
 use crate::counters::table::{Slot, Table};
 use crate::hash::{Key, Seed};
 use crate::shared::{Store, update};
@@ -128,7 +127,7 @@ pub struct Exchange<S> {
     arrears: Arrears,
     /// Slots with something pending.
     dirty: Marks,
-    /// About how many of these there are.
+    /// Keys that got something pending since it was last published.
     unheard: u32,
     /// Per shard: until then, a newcomer may owe something of which nothing is left here, not even arrears.
     doubt: Box<[Nanos]>,
@@ -235,13 +234,9 @@ impl<S: Store> Exchange<S> {
         let slots = Table::<Account>::slots_for(SHARDS, settings.slots);
         if slots != self.table.slots() as u64 {
             self.publish(now);
-            for slot in (0..self.table.slots()).map(Slot::at) {
-                if let Some(key) = self.table.key(slot) {
-                    let account = self.table.cell(slot);
-                    self.remember(key, account.tat, account.pace(), now);
-                }
-            }
-            self.table = Table::new(SHARDS, 0);
+            let before = core::mem::replace(&mut self.table, Table::new(SHARDS, 0));
+            before.iter().for_each(|(_, key, account)| self.remember(key, account, now));
+            drop(before);
             self.table = Table::new(SHARDS, settings.slots);
             self.dirty = Marks::new(self.table.slots());
             self.joined = Vec::with_capacity(self.table.slots_per_range());
@@ -305,8 +300,8 @@ impl<S: Store> Exchange<S> {
     }
 
     /// A key loses its slot: what it owes goes to the arrears, or else leaves a doubt.
-    fn remember(&mut self, key: Key, tat: Nanos, pace: Pace, now: Nanos) {
-        let lost = self.arrears.put(key, tat, pace, now);
+    fn remember(&mut self, key: Key, account: &Account, now: Nanos) {
+        let lost = self.arrears.put(key, account.tat, account.pace(), now);
         if let Some(doubt) = self.doubt.get_mut(self.table.range(key)) {
             *doubt = lost.unwrap_or_default().max(*doubt);
         }

@@ -29,9 +29,9 @@ pub struct Joined {
 }
 
 impl<S: Store> Exchange<S> {
-    /// Keys with something pending, after which it is published before the next tick: so that nothing is evicted that
-    /// the ledger has not heard of (slots go by use, and a quarter of them is not reached within that), and that no tick
-    /// takes long.
+    /// Keys with something pending, after which it is published before the next tick: so that no tick takes long, and that
+    /// nothing is evicted that the ledger has not heard of. Slots go by use, so a key keeps its own while fewer others
+    /// come than there are slots, and a quarter of that is heard of before.
     pub(super) fn most_unheard(&self) -> u32 {
         (self.table.slots() / 4).min(8_192) as u32
     }
