@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::configs::{enforce, rule, served, slow_rule};
-use crate::harness::{Load, Protocol, Proxy, Upstream, get};
+use crate::harness::{Load, Outcomes, Protocol, Proxy, Upstream, get};
 
 const LIMIT: f64 = 100.0;
 const CONNECTIONS: usize = 32;
@@ -89,25 +89,24 @@ async fn two_workers_keep_the_limit_in_a_flood() {
     the_limit_is_kept(2, Protocol::Http1, Offered::AsFastAsAnswered).await;
 }
 
-#[tokio::test]
-async fn a_client_within_its_limit_is_never_refused_however_its_connections_spread() {
+/// What one client gets of four workers when it offers so much of its limit.
+async fn offered(share: f64) -> Outcomes {
     let upstream = Upstream::start().await;
     let proxy = Proxy::with(enforce(json!([rule("r", LIMIT, 1.0, &["throttle"])])));
     let proxy = proxy.workers(4).alone().start(&upstream).await;
+    let load = Load::new(get("/")).connections(CONNECTIONS).offered_per_second(share * LIMIT);
+    load.run(proxy.address(), DURATION).await
+}
 
-    let load = Load::new(get("/")).connections(CONNECTIONS).offered_per_second(0.8 * LIMIT);
-    let outcomes = load.run(proxy.address(), DURATION).await;
+#[tokio::test]
+async fn a_client_within_its_limit_is_never_refused_however_its_connections_spread() {
+    let outcomes = offered(0.8).await;
     assert_eq!(outcomes.count(200), outcomes.answers.len());
 }
 
 #[tokio::test]
 async fn a_client_a_little_over_its_limit_gets_all_of_it() {
-    let upstream = Upstream::start().await;
-    let proxy = Proxy::with(enforce(json!([rule("r", LIMIT, 1.0, &["throttle"])])));
-    let proxy = proxy.workers(4).alone().start(&upstream).await;
-
-    let load = Load::new(get("/")).connections(CONNECTIONS).offered_per_second(3.0 * LIMIT);
-    let outcomes = load.run(proxy.address(), DURATION).await;
+    let outcomes = offered(3.0).await;
     let admitted = outcomes.per_second_after_the_first(200);
     assert!((95.0..=105.0).contains(&admitted), "{admitted}/s");
 }

@@ -10,6 +10,8 @@ use weir::hash::{Family, Key, Seed, SubjectHash};
 use weir::shared::mem::MemStore;
 use weir::time::Nanos;
 
+use crate::paper::grouped;
+
 /// Something that counts events of addresses.
 pub trait Contender {
     /// One event. Whether it is within the limit, or for those that only count: whether the address is not heavy.
@@ -25,6 +27,11 @@ pub trait Contender {
     fn own_bytes(&self) -> Option<u64> {
         None
     }
+}
+
+/// "50,000" keys; "–" where keys are not told apart.
+pub fn shown(kept: Option<u64>) -> String {
+    kept.map_or("–".to_owned(), |kept| grouped(kept as usize))
 }
 
 /// A sustained rate and a burst: 1 per second, 60 at once.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use weir::time::Nanos;
 
-use crate::contenders::{Contender, Entry, QUOTA, START, WEIR, address};
-use crate::memory;
+use crate::contenders::{Contender, Entry, QUOTA, START, WEIR, address, shown};
+use crate::memory::{self, mib};
 use crate::paper::grouped;
 use crate::rivals::RIVALS;
 
@@ -68,9 +68,8 @@ fn row(entry: &Entry, outcome: &Outcome) -> [String; 4] {
     let returning = if entry.counts_only { "–".to_owned() } else { limit(&outcome.returning) };
     let innocent = outcome.regulars.events + outcome.passers_by.events;
     let refused = innocent - outcome.regulars.passed - outcome.passers_by.passed;
-    let kept = outcome.kept.map_or("–".to_owned(), |kept| grouped(kept as usize));
-    let mib = outcome.bytes as f64 / f64::from(1 << 20);
-    [limit(&outcome.heavy), returning, percent(refused, innocent), format!("{mib:.1} MiB, {kept}")]
+    let memory = format!("{:.1} MiB, {}", mib(outcome.bytes), shown(outcome.kept));
+    [limit(&outcome.heavy), returning, percent(refused, innocent), memory]
 }
 
 /// "0 %" only for none, "98 %", "0.03 %".
@@ -97,7 +96,7 @@ fn run(entry: &Entry) -> Outcome {
         outcome.step(&mut *contender, step, START + since);
     }
     outcome.kept = contender.kept();
-    outcome.bytes = contender.own_bytes().map_or(memory::live() - before, |bytes| bytes as usize);
+    outcome.bytes = memory::taken_by(&*contender, before);
     outcome
 }
 

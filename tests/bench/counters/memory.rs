@@ -3,11 +3,23 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::contenders::Contender;
+
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes allocated now.
 pub fn live() -> usize {
     LIVE.load(Relaxed)
+}
+
+/// Bytes in MiB.
+pub fn mib(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// Bytes of a contender that was made when so many were allocated.
+pub fn taken_by(contender: &dyn Contender, before: usize) -> usize {
+    contender.own_bytes().map_or(live() - before, |bytes| bytes as usize)
 }
 
 /// The system's allocator, keeping count.

@@ -5,8 +5,8 @@ use std::time::Instant;
 use weir::hash::mix;
 use weir::time::Nanos;
 
-use crate::contenders::{Contender, START, WEIR, address};
-use crate::memory;
+use crate::contenders::{Contender, START, WEIR, address, shown};
+use crate::memory::{self, mib};
 use crate::numbers::Spread;
 use crate::paper::grouped;
 use crate::rivals::RIVALS;
@@ -50,22 +50,17 @@ pub fn print() {
             "| {name} | {} | {} | {} |",
             nanos.join(" | "),
             memory_of(least.bytes, most.bytes),
-            kept(&*most.contender)
+            shown(most.contender.kept())
         );
     }
 }
 
 /// "4.0 MiB", or "0.0 to 333 MiB" for what grows.
 fn memory_of(least: usize, most: usize) -> String {
-    let mib = |bytes: usize| bytes as f64 / f64::from(1 << 20);
     match most - least.min(most) < 1 << 20 {
         true => format!("{:.1} MiB", mib(most)),
         false => format!("{:.1} to {:.0} MiB", mib(least), mib(most)),
     }
-}
-
-fn kept(contender: &dyn Contender) -> String {
-    contender.kept().map_or("–".to_owned(), |kept| grouped(kept as usize))
 }
 
 fn measure(keys: u32) -> Vec<Runner> {
@@ -75,7 +70,7 @@ fn measure(keys: u32) -> Vec<Runner> {
         let mut runner =
             Runner { contender: (entry.make)(keys), bytes: 0, count: 0, keys, nanos: Vec::new() };
         runner.run(u64::from(keys).next_multiple_of(TICK));
-        runner.bytes = runner.contender.own_bytes().map_or(memory::live() - before, |bytes| bytes as usize);
+        runner.bytes = memory::taken_by(&*runner.contender, before);
         runners.push(runner);
     }
     for round in 0..ROUNDS {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use governor::clock::FakeRelativeClock;
 use governor::middleware::NoOpMiddleware;
-use governor::state::keyed::{DashMapStateStore, HashMapStateStore, ShrinkableKeyedStateStore};
+use governor::state::keyed::ShrinkableKeyedStateStore;
 use governor::{Quota as GovernorQuota, RateLimiter};
 use moka::sync::Cache;
 use pingora_limits::rate::Rate;
@@ -21,13 +21,13 @@ use crate::contenders::{Contender, Entry, HEAVY, QUOTA, START};
 pub const RIVALS: [Entry; 6] = [
     Entry {
         name: "`governor` keyed, dashmap",
-        make: |_| Box::new(Governor::<DashMapStateStore<IpAddr>>::dashmap()),
+        make: |_| Box::new(Governor::new(RateLimiter::dashmap_with_clock)),
         counts_only: false,
         own_clock: false,
     },
     Entry {
         name: "`governor` keyed, hashmap",
-        make: |_| Box::new(Governor::<HashMapStateStore<IpAddr>>::hashmap()),
+        make: |_| Box::new(Governor::new(RateLimiter::hashmap_with_clock)),
         counts_only: false,
         own_clock: false,
     },
@@ -60,27 +60,18 @@ pub const RIVALS: [Entry; 6] = [
 const SECOND: Duration = Duration::from_secs(1);
 
 struct Governor<S: ShrinkableKeyedStateStore<IpAddr>> {
-    limiter: RateLimiter<IpAddr, S, FakeRelativeClock, NoOpMiddleware<governor::nanos::Nanos>>,
+    limiter: Limiter<S>,
     clock: FakeRelativeClock,
     now: Nanos,
 }
 
-fn governor_quota() -> GovernorQuota {
-    GovernorQuota::per_second(NonZeroU32::MIN).allow_burst(NonZeroU32::new(QUOTA.burst).unwrap())
-}
+type Limiter<S> = RateLimiter<IpAddr, S, FakeRelativeClock, NoOpMiddleware<governor::nanos::Nanos>>;
 
-impl Governor<DashMapStateStore<IpAddr>> {
-    fn dashmap() -> Self {
+impl<S: ShrinkableKeyedStateStore<IpAddr>> Governor<S> {
+    fn new(make: fn(GovernorQuota, FakeRelativeClock) -> Limiter<S>) -> Self {
+        let burst = NonZeroU32::new(QUOTA.burst).unwrap();
         let clock = FakeRelativeClock::default();
-        let limiter = RateLimiter::dashmap_with_clock(governor_quota(), clock.clone());
-        Governor { limiter, clock, now: START }
-    }
-}
-
-impl Governor<HashMapStateStore<IpAddr>> {
-    fn hashmap() -> Self {
-        let clock = FakeRelativeClock::default();
-        let limiter = RateLimiter::hashmap_with_clock(governor_quota(), clock.clone());
+        let limiter = make(GovernorQuota::per_second(NonZeroU32::MIN).allow_burst(burst), clock.clone());
         Governor { limiter, clock, now: START }
     }
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::wasm_filter::wasm_filter;
+
 /// A limit that the bench never reaches: all that is measured is the counting.
 const HIGH: u32 = 1_000_000;
 
@@ -30,49 +32,26 @@ impl Limit {
 
 /// A wasm filter that has nothing to do.
 pub fn empty(wasm: &Path) -> Value {
-    in_wasm("empty", wasm, "")
+    wasm_filter("empty", "empty", wasm, "")
 }
 
 /// Weir with one rule, as its quick start has it.
 pub fn weir(wasm: &Path, limit: Limit) -> Value {
-    in_wasm("weir", wasm, &with_limit(include_str!("../config/one_rule.json"), limit))
+    wasm_filter("weir", "weir", wasm, &with_limit(include_str!("../config/one_rule.json"), limit))
 }
 
 /// Weir with three rules that all apply, one of them per API key, and paths to look at.
 pub fn weir_three_rules(wasm: &Path, limit: Limit) -> Value {
-    in_wasm("weir", wasm, &with_limit(include_str!("../config/three_rules.json"), limit))
+    wasm_filter("weir", "weir", wasm, &with_limit(include_str!("../config/three_rules.json"), limit))
 }
 
 /// Weir with a table that is far too small for the clients: each takes the slot of another, who leaves what it owes.
 pub fn weir_small(wasm: &Path) -> Value {
-    in_wasm("weir", wasm, include_str!("../config/small_tables.json"))
+    wasm_filter("weir", "weir", wasm, include_str!("../config/small_tables.json"))
 }
 
 fn with_limit(configuration: &str, limit: Limit) -> String {
     configuration.replace(&HIGH.to_string(), &limit.per_second().to_string())
-}
-
-fn in_wasm(name: &str, wasm: &Path, configuration: &str) -> Value {
-    json!({
-        "name": "envoy.filters.http.wasm",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm",
-            "config": {
-                "name": name,
-                "root_id": name,
-                "failure_policy": "FAIL_RELOAD",
-                "vm_config": {
-                    "vm_id": name,
-                    "runtime": "envoy.wasm.runtime.v8",
-                    "code": { "local": { "filename": wasm } },
-                },
-                "configuration": {
-                    "@type": "type.googleapis.com/google.protobuf.StringValue",
-                    "value": configuration,
-                },
-            },
-        },
-    })
 }
 
 /// Envoy's own limiter: one token bucket per client address, made when the address is first seen.

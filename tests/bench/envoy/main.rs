@@ -29,6 +29,8 @@ mod numbers;
 mod paper;
 mod proxy;
 mod report;
+#[path = "../../support/wasm_filter.rs"]
+mod wasm_filter;
 
 use std::env;
 use std::io;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::wasm_filter::wasm_filter;
+
 /// What a test may choose about the listener in front of Weir.
 #[derive(Clone)]
 pub struct Front {
@@ -94,7 +96,7 @@ pub fn listener(name: &str, port: u16, front: &Front, weir: &str, wasm: &Path, a
                 "use_remote_address": front.use_remote_address,
                 "xff_num_trusted_hops": front.trusted_hops,
                 "generate_request_id": false,
-                "http_filters": [weir_filter(name, weir, wasm), {
+                "http_filters": [wasm_filter(name, "weir", wasm, weir), {
                     "name": "envoy.filters.http.router",
                     "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
                 }],
@@ -107,29 +109,6 @@ pub fn listener(name: &str, port: u16, front: &Front, weir: &str, wasm: &Path, a
     });
     (front.edit)(&mut listener);
     listener
-}
-
-fn weir_filter(name: &str, configuration: &str, wasm: &Path) -> Value {
-    json!({
-        "name": "envoy.filters.http.wasm",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm",
-            "config": {
-                "name": name,
-                "root_id": "weir",
-                "vm_config": {
-                    "vm_id": "weir",
-                    "runtime": "envoy.wasm.runtime.v8",
-                    "code": { "local": { "filename": wasm } },
-                },
-                "failure_policy": "FAIL_RELOAD",
-                "configuration": {
-                    "@type": "type.googleapis.com/google.protobuf.StringValue",
-                    "value": configuration,
-                },
-            },
-        },
-    })
 }
 
 /// One JSON object per request; what is absent is null.

@@ -18,8 +18,10 @@ mod proxy;
 mod raw;
 mod upstream;
 pub mod wait;
+#[path = "../../support/wasm_filter.rs"]
+mod wasm_filter;
 
 pub use client::{Answer, Ask, Client, Protocol, delete, get, grpc, options, post, request};
-pub use load::Load;
+pub use load::{Load, Outcomes};
 pub use proxy::{Proxy, Update};
 pub use upstream::Upstream;
