@@ -1,7 +1,10 @@
 //! Bytes that the workers of one process share: Envoy's shared data behind a trait, the one way to change
-//! them ([`update`]), and a twin of the host's map for everything that runs without a host ([`mem`]).
+//! them ([`update`]), and a twin of the host's map for everything that runs without a host ([`mem`]). All keys that
+//! there are stand in [`names`]; values are made of records ([`bytes`]).
 
+pub mod bytes;
 pub mod mem;
+pub mod names;
 pub mod once;
 
 /// A version stamp of a stored value. Never 0 for a value that exists.

@@ -9,10 +9,10 @@
 //! events as the cheapest recorded one, or an eighth of those of one that is idle.
 //! Every byte is hostile: a blob that is no whole number of entries, or longer than [`MAX_ENTRIES`], is empty.
 
-use super::bytes::{MAX_VALUE, emptied_if_foreign, u64_at, write};
 use super::who::Who;
 use crate::counters::price::{Pace, Price};
 use crate::hash::Key;
+use crate::shared::bytes::{MAX_VALUE, emptied_if_foreign, u64_at, write};
 use crate::time::Nanos;
 
 /// Bytes per entry.

@@ -4,8 +4,8 @@
 //! the one created first wins (the smaller seed at equal times), and of one seed the later epoch. So whoever writes
 //! when, all end up with the same, and a record that is lost comes back from any worker that lives.
 
-use super::bytes::{u32_at, u64_at, write};
-use super::names::META;
+use crate::shared::bytes::{u32_at, u64_at, write};
+use crate::shared::names::META;
 use crate::shared::{Store, Update, update};
 use crate::time::Nanos;
 

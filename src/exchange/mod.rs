@@ -12,7 +12,7 @@
 //! * [`ledger`]: the shard that it asks when that is used up; [`who`] uses a key is written beside its balance.
 //! * [`budget`]: how often requests may ask.
 //! * [`publish`]: the tick's half; [`roster`]: which workers live; [`meta`]: the seed and epoch they agree on.
-//! * [`stats`]: what all that did; [`names`] and [`bytes`]: how it is stored.
+//! * [`stats`]: what all that did. How it is stored: [`names`](crate::shared::names), [`bytes`](crate::shared::bytes).
 //!
 //! Nothing in a worker is needed to get its charges back: a worker that dies loses what it had not published, at
 //! most its allowances. A worker that is new asks the ledger before it lends anything in a shard that it does not
@@ -26,10 +26,8 @@ pub mod account;
 pub mod admit;
 pub mod allowance;
 pub mod budget;
-pub mod bytes;
 pub mod ledger;
 pub mod meta;
-pub mod names;
 pub mod publish;
 pub mod roster;
 pub mod stats;
@@ -43,17 +41,20 @@ use crate::counters::lines::Lines;
 use crate::counters::marks::Marks;
 use crate::counters::table::{Slot, Table};
 use crate::hash::{Key, Seed};
+use crate::shared::bytes::MAX_VALUE;
+use crate::shared::names::{ShardName, Sharded};
 use crate::shared::{Store, update};
 use crate::time::Nanos;
 use account::Account;
 use allowance::Team;
 use budget::Budget;
-use bytes::MAX_VALUE;
 use ledger::Shard;
 use meta::{Agreement, Meta};
-use names::{SHARDS, ShardName};
 use publish::Joined;
 use roster::Roster;
+
+/// Shards of the ledger, which are ranges of every worker's table.
+const SHARDS: u32 = Sharded::Ledger.shards();
 
 /// What the operator may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,12 +214,17 @@ impl<S: Store> Exchange<S> {
     pub fn forget(&mut self, tags: &[u16]) {
         self.forget_own(tags);
         for shard in 0..SHARDS as usize {
-            let outcome = update(&mut self.store, ShardName::new(shard).as_str(), &mut self.blob, |bytes| {
-                let mut shard = Shard::open(bytes, self.room);
-                self.stats.opened(&shard);
-                shard.remove_tags(tags);
-                shard.changed()
-            });
+            let outcome = update(
+                &mut self.store,
+                ShardName::new(Sharded::Ledger, shard).as_str(),
+                &mut self.blob,
+                |bytes| {
+                    let mut shard = Shard::open(bytes, self.room);
+                    self.stats.opened(&shard);
+                    shard.remove_tags(tags);
+                    shard.changed()
+                },
+            );
             self.stats.count(outcome);
         }
     }

@@ -5,8 +5,8 @@
 //! anybody's and its gauges count no more. No balance belongs to a place, so taking one over can't misattribute
 //! anything. One read and one write per tick.
 
-use super::bytes::{emptied_if_foreign, u32_at, u64_at, write};
-use super::names::ROSTER;
+use crate::shared::bytes::{emptied_if_foreign, u32_at, u64_at, write};
+use crate::shared::names::ROSTER;
 use crate::shared::{Store, Update, update};
 use crate::time::Nanos;
 

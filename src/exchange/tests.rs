@@ -153,7 +153,7 @@ fn a_lost_seed_comes_back_from_any_worker() {
     let store = MemStore::new();
     let (mut a, b) = (worker(&store, 1, START), worker(&store, 2, START + Nanos(1)));
     assert_eq!(a.seed(), b.seed());
-    store.wipe(names::META);
+    store.wipe(crate::shared::names::META);
     let mut stranger = worker(&store, 3, START + Nanos(2));
     assert_ne!(stranger.seed(), a.seed());
     assert!(!a.tick(START + Nanos(3), Gauges::default()).reseeded);
@@ -169,7 +169,7 @@ fn a_ledger_that_lost_its_values_is_healed_by_the_workers() {
     let key = key(&a, "r", 1);
     admitted(&mut a, key, &EVERY, 50, START);
     admitted(&mut b, key, &EVERY, 50, START);
-    let shard = ShardName::new((key.0 >> 55) as usize);
+    let shard = ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize);
     store.wipe(shard.as_str());
     a.tick(START, Gauges::default());
     b.tick(START, Gauges::default());
@@ -183,7 +183,7 @@ fn foreign_and_truncated_values_are_counted_and_replaced() {
     let store = MemStore::new();
     let (mut worker, now) = lone(&store);
     let key = key(&worker, "r", 1);
-    let shard = ShardName::new((key.0 >> 55) as usize);
+    let shard = ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize);
     for foreign in [&b"x"[..], &[0xff; 25], &vec![0; 1 << 20]] {
         store.overwrite(shard.as_str(), foreign);
         let before = worker.stats().corrupt;
@@ -194,7 +194,7 @@ fn foreign_and_truncated_values_are_counted_and_replaced() {
         assert_eq!(store.peek(shard.as_str()).unwrap().len() % ledger::ENTRY_BYTES, 0);
     }
     worker.tick(now, Gauges::default());
-    assert_eq!(worker.blob.capacity(), bytes::MAX_VALUE, "the buffer is as it was");
+    assert_eq!(worker.blob.capacity(), MAX_VALUE, "the buffer is as it was");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_balance_from_the_far_future_is_clamped_to_the_deepest_debt() {
             ledger::Entry { tat: Nanos::MAX, who: who::Who(u64::MAX), pace: Pace::default() },
             now,
         );
-        store.overwrite(ShardName::new((key.0 >> 55) as usize).as_str(), &blob);
+        store.overwrite(ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize).as_str(), &blob);
         assert_eq!(worker.charge(key, &quota, now), Verdict::Refuse { wait: debt + quota.interval });
         let repaid = now + debt + quota.interval;
         assert_eq!(worker.charge(key, &quota, repaid), Verdict::Admit);

@@ -6,13 +6,14 @@ use weir::counters::bucket::{Charge, MAX_DEBT, Meter, Quota, Verdict};
 use weir::counters::price::Pace;
 use weir::exchange::ledger::{ENTRY_BYTES, Entry, MAX_ENTRIES, Shard};
 use weir::exchange::meta::Meta;
-use weir::exchange::names::{META, ROSTER, ShardName};
+
 use weir::exchange::roster::Roster;
 use weir::exchange::who::Who;
 use weir::exchange::{Exchange, Gauges, Own, Settings};
 use weir::hash::Key;
 use weir::request::Request;
 use weir::shared::mem::MemStore;
+use weir::shared::names::{META, ROSTER, ShardName, Sharded};
 use weir::shared::once::{KEPT, first_to_say};
 use weir::shared::{Cas, Store};
 use weir::time::Nanos;
@@ -127,7 +128,7 @@ proptest! {
         let mut shard = Shard::open(&mut bytes, MAX_ENTRIES);
         let seat = shard.seat(key, now);
         shard.put(seat, key, Entry { tat: Nanos(own), who: Who(own >> 16), pace: Pace::from_bits(own) }, now);
-        store.set(ShardName::new((key.0 >> 55) as usize).as_str(), &bytes, Cas(0)).ok();
+        store.set(ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize).as_str(), &bytes, Cas(0)).ok();
         let settings = Settings { slots: 4096, sketch_buckets: 512, interval: Nanos::from_millis(200) };
         let mut worker = Exchange::new(store, settings, Own { seed: [1; 16], nonce: 1 }, now);
         if let Verdict::Refuse { wait } = worker.charge(key, &quota, now) {

@@ -1,0 +1,76 @@
+//! The fixed set of shared-data keys. `2` is the version of the layout: another layout has other keys. All stay
+//! under 16 characters, so that the host looks them up without allocating.
+
+use core::str::from_utf8;
+
+/// Holds seed and epoch.
+pub const META: &str = "weir/2/meta";
+
+/// Holds the leases of the workers.
+pub const ROSTER: &str = "weir/2/roster";
+
+/// Holds the versions of the shards of bans.
+pub const BAN_VERSIONS: &str = "weir/2/bv";
+
+/// What is spread over shards, each a value of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharded {
+    /// The ledger of buckets: `weir/2/l/000` to `weir/2/l/1ff`.
+    Ledger,
+    /// Bans: `weir/2/b/000` to `weir/2/b/03f`.
+    Bans,
+    /// Sums over windows of time: `weir/2/s/000` to `weir/2/s/03f`.
+    Sums,
+    /// Baselines of traffic: `weir/2/t/000` to `weir/2/t/0ff`.
+    Traffic,
+}
+
+impl Sharded {
+    /// How many shards there are.
+    pub const fn shards(self) -> u32 {
+        match self {
+            Sharded::Ledger => 512,
+            Sharded::Bans | Sharded::Sums => 64,
+            Sharded::Traffic => 256,
+        }
+    }
+
+    const fn letter(self) -> u8 {
+        match self {
+            Sharded::Ledger => b'l',
+            Sharded::Bans => b'b',
+            Sharded::Sums => b's',
+            Sharded::Traffic => b't',
+        }
+    }
+}
+
+/// The key of one shard, on the stack.
+pub struct ShardName([u8; 12]);
+
+impl ShardName {
+    /// Names a shard below [`Sharded::shards`].
+    pub fn new(of: Sharded, shard: usize) -> ShardName {
+        let digit =
+            |shift: u32| char::from_digit((shard >> shift) as u32 & 0xf, 16).map_or(b'0', |c| c as u8);
+        let [w, e, i, r, s, v, t] = *b"weir/2/";
+        ShardName([w, e, i, r, s, v, t, of.letter(), b'/', digit(8), digit(4), digit(0)])
+    }
+
+    /// The key.
+    pub fn as_str(&self) -> &str {
+        from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_named_in_three_hex_digits() {
+        assert_eq!(ShardName::new(Sharded::Ledger, 0).as_str(), "weir/2/l/000");
+        assert_eq!(ShardName::new(Sharded::Ledger, 0x1af).as_str(), "weir/2/l/1af");
+        assert_eq!(ShardName::new(Sharded::Bans, 0x3f).as_str(), "weir/2/b/03f");
+    }
+}
