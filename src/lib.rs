@@ -24,6 +24,7 @@
 //! [`time`], [`hash`] · [`counters`], [`request`], [`shared`] · [`identity`] · [`detect`], [`exchange`] · [`policy`] ·
 //! [`reply`], [`telemetry`] · [`config`] · [`engine`] · `host` and the command line.
 
+pub mod bans;
 pub mod config;
 pub mod counters;
 pub mod detect;

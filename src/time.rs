@@ -76,6 +76,11 @@ impl Steady {
     /// How far back a step may go and still be waited out: nobody is refused for longer because of it.
     pub const PATIENCE: Nanos = Nanos::from_secs(1);
 
+    /// The time of the last reading.
+    pub fn last(&self) -> Nanos {
+        self.last
+    }
+
     /// Takes one reading and gives the time to go by.
     pub fn read(&mut self, raw: Nanos) -> (Nanos, Step) {
         let step = match self.last - raw {

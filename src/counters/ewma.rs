@@ -35,8 +35,23 @@ impl Span {
         Span { buckets, keep: 1.0 - 2.0 / (f64::from(buckets) + 1.0) }
     }
 
+    /// How many buckets.
+    pub fn buckets(&self) -> u16 {
+        self.buckets
+    }
+
+    /// The weight of the last bucket: α.
+    pub fn share(&self) -> f64 {
+        1.0 - self.keep
+    }
+
+    /// The weight of the last `buckets` together: 1 − (1 − α)^buckets.
+    pub fn weight_of(&self, buckets: u32) -> f64 {
+        1.0 - self.left_after(buckets)
+    }
+
     /// What is left of a bucket's weight `buckets` later: (1 − α)^buckets.
-    fn left_after(&self, buckets: u32) -> f64 {
+    pub fn left_after(&self, buckets: u32) -> f64 {
         self.keep.powi(i32::try_from(buckets).unwrap_or(i32::MAX))
     }
 }
@@ -55,7 +70,7 @@ impl Ewma {
         if count == 0 {
             return self.pass(span, 1);
         }
-        let sum = f64::from(self.sum) * span.keep + f64::from(count) * (1.0 - span.keep);
+        let sum = f64::from(self.sum) * span.keep + f64::from(count) * span.share();
         *self = Ewma { sum: sum as f32, taught: self.taught.saturating_add(1), silent: 0 };
     }
 
@@ -81,12 +96,33 @@ impl Ewma {
         self.taught
     }
 
+    /// The sum as it is, uncorrected: how much was seen lately, which a key that was seen but once has little of.
+    pub fn lately(&self) -> f32 {
+        self.sum
+    }
+
+    /// All of it, to be kept elsewhere.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.sum.to_bits()) | u64::from(self.taught) << 32 | u64::from(self.silent) << 48
+    }
+
+    /// What [`Ewma::to_bits`] made with this span. Of anything that no history leads to, a key that is unknown: the first
+    /// bucket that taught had one event at least, and in each that was taught since it lost 1 − α of its weight at most.
+    pub fn from_bits(bits: u64, span: &Span) -> Ewma {
+        let sum = f32::from_bits(bits as u32);
+        let ewma = Ewma { sum, taught: (bits >> 32) as u16, silent: (bits >> 48) as u16 };
+        let least = span.share() * span.left_after(ewma.taught.saturating_sub(1).into()) * 0.99;
+        let sums = least.min(f32::MIN_POSITIVE.into())..=u32::MAX.into();
+        let possible = ewma.taught > 0 && sums.contains(&sum.into()) && ewma.silent < span.buckets;
+        if possible { ewma } else { Ewma::default() }
+    }
+
     /// The mean count per bucket; 0 before anything was learned.
     pub fn mean(&self, span: &Span) -> f64 {
         if self.taught == 0 {
             return 0.0;
         }
-        f64::from(self.sum) / (1.0 - span.left_after(self.taught.into()))
+        f64::from(self.sum) / span.weight_of(self.taught.into())
     }
 }
 
@@ -100,6 +136,15 @@ mod tests {
         let mut ewma = Ewma::default();
         counts.iter().for_each(|&count| ewma.teach(span, count));
         ewma
+    }
+
+    /// Anything that may happen to a mean.
+    fn act_on(ewma: &mut Ewma, span: &Span, (number, act): (u32, u8)) {
+        match act {
+            0 => ewma.teach(span, number),
+            1 => ewma.pass(span, number % 100),
+            _ => ewma.skip(),
+        }
     }
 
     fn close(a: f64, b: f64, span: u16) -> bool {
@@ -183,15 +228,22 @@ mod tests {
         }
 
         #[test]
+        fn a_mean_is_kept_in_bits_and_no_bits_are_anything_but_a_mean(span in any::<u16>(), acts in vec((any::<u32>(), 0u8..3), 0..60), bits in any::<u64>()) {
+            let rule = Span::new(span);
+            let mut ewma = Ewma::default();
+            acts.iter().for_each(|act| act_on(&mut ewma, &rule, *act));
+            prop_assert_eq!(Ewma::from_bits(ewma.to_bits(), &rule), ewma);
+            let foreign = Ewma::from_bits(bits, &rule);
+            prop_assert!(foreign.mean(&rule).is_finite() && foreign.mean(&rule) >= 0.0);
+            prop_assert!(foreign == Ewma::default() || foreign.to_bits() == bits);
+        }
+
+        #[test]
         fn no_history_makes_the_mean_anything_but_a_number(span in any::<u16>(), acts in vec((any::<u32>(), 0u8..3), 0..60)) {
             let rule = Span::new(span);
             let mut ewma = Ewma::default();
             for (number, act) in acts {
-                match act {
-                    0 => ewma.teach(&rule, number),
-                    1 => ewma.pass(&rule, number),
-                    _ => ewma.skip(),
-                }
+                act_on(&mut ewma, &rule, (number, act));
                 prop_assert!(ewma.mean(&rule).is_finite() && ewma.mean(&rule) >= 0.0);
             }
         }

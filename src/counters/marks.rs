@@ -8,6 +8,8 @@
 //! without a mark: 800 words). Not a list through the slots: evicting a marked slot would break its chain.
 
 use super::table::Slot;
+use core::iter::successors;
+use core::ops::Range;
 
 /// A set of slots.
 pub struct Marks {
@@ -36,6 +38,12 @@ impl Marks {
     /// Removes all marks.
     pub fn clear(&mut self) {
         self.words.fill(0);
+    }
+
+    /// The marked slots of a range.
+    pub fn within(&self, slots: Range<usize>) -> impl Iterator<Item = Slot> {
+        let marked = successors(self.next(slots.start), |slot| self.next(slot.index() + 1));
+        marked.take_while(move |slot| slot.index() < slots.end)
     }
 
     /// The first marked slot at or after `from`.
@@ -73,6 +81,7 @@ mod tests {
         assert_eq!(walk(&marks), [0, 63, 64, 65, 128, 299]);
         marks.set(Slot::at(64), false);
         assert_eq!(walk(&marks), [0, 63, 65, 128, 299]);
+        assert_eq!(marks.within(63..128).map(Slot::index).collect::<Vec<_>>(), [63, 65]);
         marks.clear();
         assert!(walk(&marks).is_empty());
     }

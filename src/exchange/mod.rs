@@ -12,6 +12,7 @@
 //! * [`ledger`]: the shard that it asks when that is used up; [`who`] uses a key is written beside its balance.
 //! * [`budget`]: how often requests may ask.
 //! * [`publish`]: the tick's half; [`roster`]: which workers live; [`meta`]: the seed and epoch they agree on.
+//! * [`sums`]: what is added up over windows of time, at once and exactly: quotas and charges of tiers.
 //! * [`stats`]: what all that did. How it is stored: [`names`](crate::shared::names), [`bytes`](crate::shared::bytes).
 //!
 //! Nothing in a worker is needed to get its charges back: a worker that dies loses what it had not published, at
@@ -31,6 +32,7 @@ pub mod meta;
 pub mod publish;
 pub mod roster;
 pub mod stats;
+pub mod sums;
 pub mod who;
 
 pub use roster::Gauges;
@@ -179,6 +181,29 @@ impl<S: Store> Exchange<S> {
     /// Workers that live, as this one counts them: what a limit that can't be shared is divided by.
     pub fn live(&self, now: Nanos) -> u32 {
         self.roster.live(now)
+    }
+
+    /// Publishes, from the next tick on, the token of the queue on which this worker hears the others; 0 for none.
+    pub fn set_queue(&mut self, token: u32) {
+        self.roster.set_queue(token);
+    }
+
+    /// The own place in the roster, below 64, by which to name the queue. `None` until the roster was reached and
+    /// while it is full; another one after a lease was missed.
+    pub fn place(&self) -> Option<usize> {
+        self.roster.seat()
+    }
+
+    /// The queues of the other workers that lived at the last tick: at most 63 tokens, each once, never 0 and never the
+    /// own.
+    pub fn queues(&self) -> impl Iterator<Item = u32> {
+        self.roster.queues()
+    }
+
+    /// Whether this worker is the one that reports what is the process's and not a worker's: no worker that lives has
+    /// a lower place. For a lease after the leader's death nobody is, for a tick after a change two may be.
+    pub fn leads(&self) -> bool {
+        self.roster.leads()
     }
 
     /// What happened so far.

@@ -1,9 +1,22 @@
-//! Which workers live, and what they hold: one lease per VM that has served a stream.
+//! Which workers live, what they hold and where they listen: one lease per VM that has served a stream.
 //!
-//! 64 records of 32 bytes: nonce u64 (random per VM; 0 is a free record), heartbeat u64 in ms, held u32, in flight
-//! u32, 8 bytes of 0. A worker renews its record at every tick; after the lease without a heartbeat the record is
-//! anybody's and its gauges count no more. No balance belongs to a place, so taking one over can't misattribute
+//! 64 records of 32 bytes, little-endian:
+//!
+//! | offset | bytes | field |
+//! |--:|--:|---|
+//! | 0 | 8 | nonce, random per VM; 0 is a free record |
+//! | 8 | 8 | heartbeat in ms |
+//! | 16 | 4 | requests held |
+//! | 20 | 4 | requests in flight |
+//! | 24 | 4 | token of the queue on which the worker hears the others; 0 for none |
+//! | 28 | 4 | 0 |
+//!
+//! A worker renews its record at every tick; after the lease without a heartbeat the record is anybody's: its gauges
+//! count no more and nobody writes to its queue. No balance belongs to a place, so taking one over can't misattribute
 //! anything. One read and one write per tick.
+//!
+//! Who has the lowest place of all that live *leads*: it speaks for the process where one must. When a leader dies, none
+//! leads until its lease is over; when somebody takes a lower place, two do until the other's next tick.
 
 use crate::shared::bytes::{emptied_if_foreign, u32_at, u64_at, write};
 use crate::shared::names::ROSTER;
@@ -27,7 +40,7 @@ const CROWD: u32 = 16;
 /// What a worker has in hand that others must know of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Requests held by the tarpit or by shaping.
+    /// Places of the tarpit that are taken or spoken for.
     pub held: u32,
     /// Requests passed on and not yet answered.
     pub in_flight: u32,
@@ -45,6 +58,7 @@ pub struct Renewal {
 /// One worker's view of the roster.
 pub struct Roster {
     nonce: u64,
+    queue: u32,
     seen: Seen,
     /// Since when the roster has shown as many workers as now.
     since: Option<Nanos>,
@@ -56,12 +70,46 @@ struct Seen {
     place: Option<usize>,
     live: u32,
     others: Gauges,
+    leads: bool,
+    queues: Queues,
+}
+
+/// Tokens of queues, each once.
+#[derive(Clone, Copy)]
+struct Queues {
+    tokens: [u32; MAX_RECORDS],
+    count: usize,
+}
+
+impl Default for Queues {
+    fn default() -> Queues {
+        Queues { tokens: [0; MAX_RECORDS], count: 0 }
+    }
+}
+
+impl Queues {
+    fn add(&mut self, token: u32) {
+        let known = token == 0 || self.iter().any(|other| other == token);
+        if let Some(place) = self.tokens.get_mut(self.count).filter(|_| !known) {
+            *place = token;
+            self.count += 1;
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        self.tokens.iter().copied().take(self.count)
+    }
 }
 
 impl Roster {
     /// A worker that has not joined yet.
     pub fn new(nonce: u64) -> Roster {
-        Roster { nonce: nonce.max(1), seen: Seen::default(), since: None }
+        Roster { nonce: nonce.max(1), queue: 0, seen: Seen::default(), since: None }
+    }
+
+    /// Where this worker hears the others: the token of a queue, published from the next renewal on. 0 for nowhere.
+    pub fn set_queue(&mut self, token: u32) {
+        self.queue = token;
     }
 
     /// Joins, or renews the own lease, and counts the others.
@@ -76,7 +124,7 @@ impl Roster {
         let (mut seen, mut corrupt) = (self.seen, false);
         let update = update(store, ROSTER, blob, |bytes| {
             corrupt = emptied_if_foreign(bytes, RECORD_BYTES, MAX_RECORDS);
-            seen = enter(bytes, self.nonce, gauges, lease, now);
+            seen = enter(bytes, &Own { nonce: self.nonce, queue: self.queue, gauges }, lease, now);
             seen.place.is_some()
         });
         if update.done {
@@ -99,31 +147,59 @@ impl Roster {
         self.seen.place.map_or((self.nonce % MAX_RECORDS as u64) as u32, |place| place as u32)
     }
 
+    /// The own place below 64, if this worker has one.
+    pub fn seat(&self) -> Option<usize> {
+        self.seen.place
+    }
+
     /// What all other workers hold together.
     pub fn others(&self) -> Gauges {
         self.seen.others
     }
+
+    /// The queues of all other workers: at most 63 tokens, each once, never 0 and never the own.
+    pub fn queues(&self) -> impl Iterator<Item = u32> {
+        self.seen.queues.iter().filter(|token| *token != self.queue)
+    }
+
+    /// No other worker that lives has a lower place.
+    pub fn leads(&self) -> bool {
+        self.seen.leads
+    }
+}
+
+/// What a worker writes into its record.
+struct Own {
+    nonce: u64,
+    queue: u32,
+    gauges: Gauges,
 }
 
 /// Writes the own record where it was, else where none lives, else at the end; and reads all others.
-fn enter(bytes: &mut Vec<u8>, nonce: u64, gauges: Gauges, lease: Nanos, now: Nanos) -> Seen {
-    let place = place(bytes, nonce, lease, now);
+fn enter(bytes: &mut Vec<u8>, own: &Own, lease: Nanos, now: Nanos) -> Seen {
+    let place = place(bytes, own.nonce, lease, now);
     if let Some(place) = place {
         bytes.resize(bytes.len().max((place + 1) * RECORD_BYTES), 0);
         if let Some(record) = bytes.chunks_exact_mut(RECORD_BYTES).nth(place) {
-            fill(record, nonce, gauges, now);
+            fill(record, own, now);
         }
     }
-    let others = bytes.chunks_exact(RECORD_BYTES).filter(|r| u64_at(r, 0) != nonce && lives(r, lease, now));
-    let alone = Seen { place, live: 1, others: Gauges::default() };
-    others.fold(alone, |seen, record| Seen {
-        live: seen.live + 1,
-        others: Gauges {
-            held: seen.others.held.saturating_add(u32_at(record, 16)),
-            in_flight: seen.others.in_flight.saturating_add(u32_at(record, 20)),
-        },
-        ..seen
-    })
+    let records = bytes.chunks_exact(RECORD_BYTES).enumerate();
+    let others = records.filter(|(_, r)| u64_at(r, 0) != own.nonce && lives(r, lease, now));
+    let mut seen = Seen { place, live: 1, leads: place.is_some(), ..Seen::default() };
+    others.for_each(|(at, record)| seen.meet(at, record));
+    seen
+}
+
+impl Seen {
+    /// Another worker that lives.
+    fn meet(&mut self, at: usize, record: &[u8]) {
+        self.live += 1;
+        self.others.held = self.others.held.saturating_add(u32_at(record, 16));
+        self.others.in_flight = self.others.in_flight.saturating_add(u32_at(record, 20));
+        self.queues.add(u32_at(record, 24));
+        self.leads &= self.place < Some(at);
+    }
 }
 
 fn place(bytes: &[u8], nonce: u64, lease: Nanos, now: Nanos) -> Option<usize> {
@@ -139,95 +215,14 @@ fn lives(record: &[u8], lease: Nanos, now: Nanos) -> bool {
     u64_at(record, 0) != 0 && u64_at(record, 8).abs_diff(now.as_millis()) <= lease.as_millis()
 }
 
-fn fill(record: &mut [u8], nonce: u64, gauges: Gauges, now: Nanos) {
+fn fill(record: &mut [u8], own: &Own, now: Nanos) {
     record.fill(0);
-    write(record, 0, &nonce.to_le_bytes());
+    write(record, 0, &own.nonce.to_le_bytes());
     write(record, 8, &now.as_millis().to_le_bytes());
-    write(record, 16, &gauges.held.to_le_bytes());
-    write(record, 20, &gauges.in_flight.to_le_bytes());
+    write(record, 16, &own.gauges.held.to_le_bytes());
+    write(record, 20, &own.gauges.in_flight.to_le_bytes());
+    write(record, 24, &own.queue.to_le_bytes());
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shared::mem::MemStore;
-    use proptest::prelude::*;
-
-    const LEASE: Nanos = Nanos::from_secs(2);
-
-    fn renew(roster: &mut Roster, store: &mut MemStore, held: u32, now: Nanos) -> u32 {
-        roster.renew(store, &mut Vec::new(), Gauges { held, in_flight: 2 * held }, LEASE, now);
-        roster.live(now)
-    }
-
-    #[test]
-    fn workers_count_each_other_and_add_up_what_the_others_hold() {
-        let mut store = MemStore::new();
-        let mut workers: Vec<Roster> = (1..=4).map(Roster::new).collect();
-        for second in 0..7 {
-            for worker in &mut workers {
-                renew(worker, &mut store, 5, Nanos::from_secs(second));
-            }
-        }
-        for (at, worker) in workers.iter().enumerate() {
-            assert_eq!((worker.live(Nanos::from_secs(6)), worker.place()), (4, at as u32));
-            assert_eq!(worker.others(), Gauges { held: 15, in_flight: 30 });
-        }
-    }
-
-    #[test]
-    fn a_dead_worker_leaves_its_place_and_takes_its_gauges_along() {
-        let mut store = MemStore::new();
-        let (mut dead, mut alive, mut fresh) = (Roster::new(1), Roster::new(2), Roster::new(3));
-        renew(&mut dead, &mut store, 7, Nanos::ZERO);
-        renew(&mut alive, &mut store, 1, Nanos::ZERO);
-        assert_eq!(alive.others().held, 7);
-        let later = Nanos::from_secs(3);
-        renew(&mut alive, &mut store, 1, later);
-        assert_eq!(alive.others(), Gauges::default());
-        renew(&mut fresh, &mut store, 0, later);
-        assert_eq!(fresh.place(), 0);
-        renew(&mut dead, &mut store, 7, later);
-        assert_eq!(dead.place(), 2, "a late worker joins anew");
-    }
-
-    #[test]
-    fn a_worker_believes_the_number_that_it_sees_only_after_a_while() {
-        let mut store = MemStore::new();
-        let mut worker = Roster::new(1);
-        let mut seen = |second, store: &mut MemStore| renew(&mut worker, store, 0, Nanos::from_secs(second));
-        assert_eq!([seen(0, &mut store), seen(4, &mut store), seen(5, &mut store)], [CROWD, CROWD, 1]);
-        let mut other = Roster::new(2);
-        for second in 6..11 {
-            renew(&mut other, &mut store, 0, Nanos::from_secs(second));
-            assert_eq!(seen(second, &mut store), CROWD, "another has joined, and more may");
-        }
-        renew(&mut other, &mut store, 0, Nanos::from_secs(11));
-        assert_eq!(seen(11, &mut store), 2);
-    }
-
-    #[test]
-    fn a_full_roster_leaves_the_newcomer_without_a_place_but_counted_by_itself() {
-        let mut store = MemStore::new();
-        for nonce in 1..=64 {
-            renew(&mut Roster::new(nonce), &mut store, 0, Nanos::ZERO);
-        }
-        let mut last = Roster::new(65);
-        assert_eq!(renew(&mut last, &mut store, 0, Nanos::ZERO), 65);
-        assert_eq!(last.place(), 1);
-    }
-
-    proptest! {
-        #[test]
-        fn any_roster_is_survived_and_left_with_the_own_record(bytes in proptest::collection::vec(any::<u8>(), 0..2200)) {
-            let mut store = MemStore::new();
-            store.overwrite(ROSTER, &bytes);
-            let mut worker = Roster::new(1);
-            renew(&mut worker, &mut store, 1, Nanos::from_secs(1));
-            prop_assert!(worker.live(Nanos::ZERO) <= 65);
-            let left = store.peek(ROSTER).unwrap();
-            prop_assert!(left.len().is_multiple_of(RECORD_BYTES));
-            prop_assert!(left.chunks_exact(RECORD_BYTES).any(|r| u64_at(r, 0) == 1));
-        }
-    }
-}
+mod tests;

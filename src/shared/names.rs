@@ -1,4 +1,4 @@
-//! The fixed set of shared-data keys. `2` is the version of the layout: another layout has other keys. All stay
+//! The fixed set of shared-data keys, and of queues. `2` is the version of the layout: another layout has other keys. All stay
 //! under 16 characters, so that the host looks them up without allocating.
 
 use core::str::from_utf8;
@@ -11,6 +11,10 @@ pub const ROSTER: &str = "weir/2/roster";
 
 /// Holds the versions of the shards of bans.
 pub const BAN_VERSIONS: &str = "weir/2/bv";
+
+/// Begins the names of the queues through which workers hear each other: one per place in the roster, `weir/2/q/00` to
+/// `weir/2/q/3f`.
+pub const QUEUE: &str = "weir/2/q/";
 
 /// What is spread over shards, each a value of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

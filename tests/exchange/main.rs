@@ -7,9 +7,11 @@
     reason = "a test fails by a panic; clippy knows only #[test] functions as tests"
 )]
 
+mod bans;
 mod eviction;
 mod faults;
 mod limits;
 mod sim;
+mod sums;
 #[cfg(not(target_family = "wasm"))]
 mod threads;

@@ -5,7 +5,9 @@ use crate::sim::{MILLI, START, key, per_second};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use weir::counters::bucket::{Meter, Quota, Verdict};
+use weir::exchange::sums::{Charged, Sums};
 use weir::exchange::{Exchange, Gauges, Own, Settings};
+use weir::hash::Key;
 use weir::shared::mem::MemStore;
 use weir::time::Nanos;
 
@@ -54,4 +56,31 @@ fn eight_threads_on_one_key_admit_no_more_than_the_bound() {
         assert!(admitted <= limit + u64::from(rate) / 2, "{admitted} of {limit}");
         assert!(admitted * 100 >= limit * 85, "{admitted} of {limit}");
     }
+}
+
+#[test]
+fn eight_threads_add_up_to_exactly_the_quota_of_every_window() {
+    const WINDOW: u64 = 10_000 * MILLI;
+    let (store, clock) = (MemStore::new(), AtomicU64::new(START));
+    let windows = [0; 9].map(AtomicU64::new);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut sums = Sums::new(store.clone());
+                for _ in 0..10_000 {
+                    let now = clock.fetch_add(MILLI, Ordering::Relaxed);
+                    let charged =
+                        sums.charge(Key(7), 1, 2_000, Nanos((now / WINDOW + 1) * WINDOW), Nanos(now));
+                    if let Some(Charged { end, .. }) = charged.filter(|charged| charged.before < 2_000) {
+                        let window = end.0 / WINDOW - START / WINDOW - 1;
+                        windows[window as usize].fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    // At the border a thread with an older time may count into the newer window, never the other way.
+    let windows = windows.map(AtomicU64::into_inner);
+    println!("sums, 8 threads: {windows:?} of 2,000");
+    assert!(windows.iter().all(|admitted| (1_990..=2_000).contains(admitted)), "{windows:?}");
 }
