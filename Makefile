@@ -16,7 +16,7 @@ help: ## List the targets
 #?   CONFIG              Weir's configuration                  (envoy/weir.json)
 #?   ENVOY=/path         an Envoy of yours                     (default: 1.40.0 from PyPI)
 #?   CASES               cases per property for `fuzz`         (100000)
-#?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios exchange fuzz)
+#?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios guard surge exchange fuzz alloc)
 #?   APT=no              never install Debian packages, not even as root
 export UPSTREAM PORT ADMIN_PORT WORKERS CONFIG ENVOY CASES WASM_TESTS APT
 

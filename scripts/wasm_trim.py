@@ -27,8 +27,10 @@ USED = {
     "proxy_on_vm_start",
     "proxy_on_configure",
     "proxy_on_tick",
+    "proxy_on_queue_ready",
     # HTTP stream: src/host/http_stream.rs
     "proxy_on_request_headers",
+    "proxy_on_response_headers",
 }
 
 

@@ -1,28 +1,40 @@
 //! The pipeline: facts of one request in, a decision out. Owns all state of one worker. Each stage is a room of its
-//! own; only this file knows their order. `reload` changes plans under it, `report` tells what it decided.
+//! own; only this file knows their order. What a worker holds while it serves is in `serving`, what follows from what was
+//! noticed in `verdict`; `reload` changes plans under it; `report`, `tell`, `words` and `measure` tell what it decided.
 
+mod measure;
 mod reload;
 mod report;
+mod serving;
+mod tell;
+mod verdict;
+mod words;
 
 use crate::config::plan::{Needs, Plan};
 use crate::detect::rules::{Facts, Rules};
-use crate::exchange::{Exchange, Gauges, Own};
-use crate::hash::Family;
+use crate::detect::signal::Signals;
+use crate::exchange::{Gauges, Own};
 use crate::identity::Source;
 use crate::identity::exempt::Exemption;
 use crate::identity::key::Caller;
-use crate::policy::{self, Ruling, Rulings};
+use crate::identity::subjects::{Memos, Subjects};
+use crate::policy::tarpit::StreamId;
+use crate::policy::{Action, Ruling, Rulings};
 use crate::request::Request;
 use crate::request::path::{self, Paths};
+use crate::score::Threat;
 use crate::shared::Store;
-use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, RuleSeries};
+use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, Series};
 use crate::time::{Nanos, Steady, Step};
 use core::net::IpAddr;
+pub use serving::NOTICE_BYTES;
+use serving::Serving;
 use std::rc::Rc;
+pub use verdict::{Banned, Lapsed};
 
 /// All state of one worker.
 pub struct Engine<S: Store> {
-    /// The exchange gets its own when the worker begins to serve.
+    /// Every room that shares gets its own when the worker begins to serve.
     store: S,
     own: Own,
     clock: Steady,
@@ -48,18 +60,9 @@ struct Instance {
     plan: Rc<Plan>,
     needs: Needs,
     rules: Rules,
-    series: Box<[RuleSeries]>,
-}
-
-/// What only a worker that serves has: the main thread's VM is configured and ticks, but never sees a stream.
-struct Serving<S: Store> {
-    exchange: Exchange<S>,
-    /// What was logged lately: a bucket of one per interval, so that the interval is the process's.
-    log_claims: Family,
-    /// The bucket of all lines that this worker writes.
-    lines: Nanos,
-    /// Has this worker met a proxy's address where a client's should be?
-    met_suspect: bool,
+    memos: Memos,
+    /// Of each rule, then of each tier.
+    series: Box<[Series]>,
 }
 
 /// Buffers that requests use again and again.
@@ -70,6 +73,7 @@ struct Scratch {
     other_path: Vec<u8>,
     subject: String,
     reason: String,
+    why: String,
 }
 
 /// What was decided about one request.
@@ -77,6 +81,14 @@ struct Scratch {
 pub struct Decision {
     /// What matched.
     pub rulings: Rulings,
+    /// What was noticed.
+    pub signals: Signals,
+    /// How threatening that is.
+    pub threat: Threat,
+    /// Who was banned for it.
+    pub banned: Option<Banned>,
+    /// Whose ban has ended, as this request shows.
+    pub lapsed: Option<Lapsed>,
     /// To be logged once: a proxy's address that was met where a client's should be.
     pub suspect: Option<IpAddr>,
 }
@@ -85,6 +97,16 @@ impl Decision {
     /// The ruling to show: the one that binds, else the one that would.
     pub fn ruling(&self) -> Option<&Ruling> {
         self.rulings.iter().next()
+    }
+
+    /// Is there something to tell of it?
+    pub fn is_told(&self) -> bool {
+        self.ruling().is_some() || !self.signals.is_empty() || self.lapsed.is_some()
+    }
+
+    /// What is done.
+    pub fn action(&self) -> Option<Action> {
+        self.rulings.enforced.as_ref().map(Ruling::answer)
     }
 }
 
@@ -115,7 +137,7 @@ impl<S: Store + Clone> Engine<S> {
     }
 
     /// Judges one request. Its ticket goes to [`Engine::on_complete`] when it ends, whatever becomes of it. A decision
-    /// with a ruling is to be told: [`Engine::report`].
+    /// that [is told](Decision::is_told) goes to [`Engine::report`].
     pub fn on_request(&mut self, id: InstanceId, request: &Request, now: Nanos) -> (Decision, Ticket) {
         let now = self.read_clock(now);
         self.serve(id, now);
@@ -124,27 +146,64 @@ impl<S: Store + Clone> Engine<S> {
         (self.judge(id, request, now).unwrap_or_default(), Ticket(()))
     }
 
-    /// identity → exempt? → detectors → policy.
+    /// identity → exempt? → banned? → detectors → score → policy.
     fn judge(&mut self, id: InstanceId, request: &Request, now: Nanos) -> Option<Decision> {
-        let Instance { plan, needs, rules, .. } = self.instances.get_mut(id.0)?.as_mut()?;
+        let Instance { plan, needs, rules, memos, .. } = self.instances.get_mut(id.0)?.as_mut()?;
         let serving = self.serving.as_mut()?;
-        let mut caller = Caller::of(&plan.identity, request);
+        let caller = Caller::of(&plan.identity, request);
+        let source = caller.source;
         let paths = read_path(needs, request, &mut self.scratch);
-        count_missing_facts(&mut self.metrics, &caller.source, needs, request);
+        count_missing_facts(&mut self.metrics, &source, needs, request);
 
-        if let Some(reason) = exempt(plan, &caller.source, request, &paths) {
+        if let Some(reason) = exempt(plan, &source, request, &paths) {
             self.metrics.count_exempt(reason);
             return Some(Decision::default());
         }
         let (seed, _) = serving.exchange.seed();
-        let facts = Facts { request, paths, seed: &seed };
-        let found = rules.observe(&plan.rules, &facts, &mut caller, &mut serving.exchange, now);
+        let mut subjects = Subjects::of(caller, &plan.keys, seed, memos);
+        let mut lapsed = None;
+        if let Some(ruling) = serving.banned(&plan.policy, &mut subjects, &mut lapsed, now) {
+            return Some(Decision { rulings: Rulings::banned(ruling), lapsed, ..Decision::default() });
+        }
+        let facts = Facts { request, paths };
+        let found = rules.observe(&plan.rules, &facts, &mut subjects, &mut serving.exchange, now);
         if found.no_subject {
             self.metrics.count_missing(Fact::Key);
         }
-        let rulings = policy::decide(&plan.policy, found.hits);
-        let suspect = serving.meet_suspect(&caller.source, now);
-        Some(Decision { rulings, suspect })
+        let mut rulings = Rulings::of_rules(&plan.policy, found.hits);
+        let signals = serving.notice(plan, request, &mut subjects, !rulings.refuse(), now);
+        let threat = Threat::of(signals.iter());
+        serving.weigh(plan, threat, &signals, &mut subjects, &mut rulings, now);
+        let banned = serving.punish(&plan.policy, threat, &signals, &mut subjects, &rulings, now);
+        let suspect = serving.meet_suspect(&source, now);
+        Some(Decision { rulings, signals, threat, banned, lapsed, suspect })
+    }
+
+    /// Holds a request whose decision is to be held; `false`: there is no place, and it passes at once.
+    pub fn hold(&mut self, id: InstanceId, stream: StreamId, now: Nanos) -> bool {
+        let (now, _) = self.clock.read(now); // the decision's reading
+        let settings = self.instance(id).map(|instance| instance.plan.policy.tarpit);
+        let (Some(settings), Some(serving)) = (settings, &mut self.serving) else { return false };
+        serving.tarpit.hold(&settings, stream, now)
+    }
+
+    /// A request that is held ends, because its caller has left.
+    pub fn leave(&mut self, stream: StreamId) {
+        if let Some(serving) = &mut self.serving {
+            serving.tarpit.leave(stream);
+        }
+    }
+
+    /// The next request that was held for long enough: the host lets it go on.
+    pub fn due(&mut self) -> Option<StreamId> {
+        let now = self.clock.last();
+        self.serving.as_mut()?.tarpit.due(now)
+    }
+
+    /// Are there more of them?
+    pub fn has_due(&self) -> bool {
+        let now = self.clock.last();
+        self.serving.as_ref().is_some_and(|serving| serving.tarpit.has_due(now))
     }
 
     /// A request has ended.
@@ -153,17 +212,21 @@ impl<S: Store + Clone> Engine<S> {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// Exchanges with the other workers and brings the numbers up to date. Due every `exchange_ms`.
-    pub fn on_tick(&mut self, now: Nanos) {
+    /// Exchanges with the other workers where that is due, every `exchange_ms`, and brings the numbers up to date. Comes
+    /// as often as [`Plan::tick`] says, since requests that are held go on with it. Says whether it did exchange.
+    pub fn on_tick(&mut self, now: Nanos) -> bool {
         let now = self.read_clock(now);
-        let Some(serving) = &mut self.serving else { return };
+        let gauges = Gauges { held: 0, in_flight: self.in_flight };
+        let Some(serving) = self.serving.as_mut().filter(|serving| serving.exchange_is_due(now)) else {
+            return false;
+        };
         let age = now - serving.exchange.stats().last_exchange;
         self.metrics.set(Metric::ExchangeAge, age.as_millis());
-        let tick = serving.exchange.tick(now, Gauges { held: 0, in_flight: self.in_flight });
-        if tick.reseeded {
-            self.rebind();
+        if serving.tick(gauges, now) {
+            self.bind_instances();
         }
         self.measure();
+        true
     }
 
     /// One reading of the clock. A clock that went far back makes all times that are kept meaningless.
@@ -175,8 +238,8 @@ impl<S: Store + Clone> Engine<S> {
         if step == Step::Reset
             && let Some(serving) = &mut self.serving
         {
-            serving.exchange.clear();
-            self.rebind();
+            serving.clear();
+            self.bind_instances();
         }
         now
     }

@@ -3,17 +3,21 @@
 //! 1. Envoy calls the filter. `host` (built for wasm32 only) reads what the plan looks at ([`config::plan::Needs`]) and
 //!    wraps it, unchecked and uncopied, as a [`request::Request`]; it reads one clock.
 //! 2. [`engine::Engine::on_request`] takes the facts and decides. It asks, in this order:
-//!    * who calls: [`identity`] names client, consumer and what else rules count by;
+//!    * who calls: [`identity`] names client, consumer, network, route and what else is counted by;
 //!    * whether the request is judged at all: [`identity::exempt`], trusted addresses, CORS preflights;
-//!    * what is noticed: [`detect`], today the operator's rates in [`detect::rules`]. A rate is counted by
-//!      [`exchange`], the ledger that all workers of the process share, in the fixed memory of [`counters`];
-//!    * what follows: [`policy`] turns what was noticed into rulings, those that bind and those that would.
-//! 3. Most requests pass, and that is all. Where something matched, [`engine::Engine::report`] counts it and makes an
-//!    event, at most one per client and interval ([`telemetry`]); [`reply`] turns a ruling that refuses into status,
-//!    headers and body, and `host` sends them.
+//!    * whether somebody who calls is banned: [`bans`], one list for all workers of the process;
+//!    * what is noticed: [`detect`]. The operator's rates are in [`detect::rules`], counted by [`exchange`], the ledger
+//!      that the workers share, in the fixed memory of [`counters`]. What is unusual, for whom and by how much, is found by
+//!      [`detect::surge`], which learns what is usual from all workers together;
+//!    * how threatening that is: [`score`] adds up the signals;
+//!    * what follows: [`policy`]. A rule that matched or a tier that the score reaches, whichever is more severe, is the
+//!      ruling that binds, or that would. Refusals are charged to a ledger, and who has been charged too much is banned.
+//! 3. Most requests pass, and that is all. Where something is to be told, [`engine::Engine::report`] counts it, says why,
+//!    and makes events, at most one of a kind per subject and interval ([`telemetry`]); [`reply`] turns a ruling that
+//!    refuses into status, headers and body, and `host` sends them. A request that is to wait is [held](policy::tarpit).
 //! 4. When the request has ended, whatever became of it, [`engine::Engine::on_complete`] takes its ticket back.
-//! 5. Between requests [`engine::Engine::on_tick`] exchanges with the other workers, and `host` carries the
-//!    numbers out.
+//! 5. Between requests [`engine::Engine::on_tick`] exchanges with the other workers, and `host` lets those go on who were
+//!    held, and carries the numbers out. A new ban does not wait for that: a notice wakes the other workers.
 //!
 //! What the operator writes is read by [`config`] and compiled to a [`config::plan::Plan`], which can't be wrong and
 //! doesn't change; [`engine::Engine::configure`] puts it in force. Nothing in the core reads a clock, calls the host
@@ -21,7 +25,7 @@
 //! the benchmarks all run the same engine.
 //!
 //! A room imports only rooms of a lower level (`tests/layers.rs` holds that):
-//! [`time`], [`hash`] · [`counters`], [`request`], [`shared`] · [`identity`] · [`detect`], [`exchange`] · [`policy`] ·
+//! [`time`], [`hash`] · [`counters`], [`request`], [`shared`] · [`identity`] · [`bans`], [`detect`], [`exchange`] · [`policy`] ·
 //! [`reply`], [`telemetry`] · [`config`] · [`engine`] · `host` and the command line.
 
 pub mod bans;
@@ -35,6 +39,7 @@ pub mod identity;
 pub mod policy;
 pub mod reply;
 pub mod request;
+pub mod score;
 pub mod shared;
 pub mod telemetry;
 pub mod time;

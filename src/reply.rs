@@ -3,8 +3,7 @@
 //! `Retry-After`, `RateLimit` and `RateLimit-Policy` come from the bucket that refused and agree: the time in
 //! `RateLimit` is `Retry-After`, and at that moment the bucket has a token (draft-ietf-httpapi-ratelimit-headers-10).
 
-use crate::counters::bucket::Quota;
-use crate::policy::{Action, Ruling};
+use crate::policy::{Action, Limit, Ruling};
 use crate::request::Request;
 use crate::request::headers::Pairs;
 use crate::time::Nanos;
@@ -26,6 +25,21 @@ pub struct Reply {
     pub details: &'static str,
 }
 
+/// A throttle always has its limit; this is what the answer would say without.
+const NO_LIMIT: Limit = Limit { requests: 0, window: Nanos::ZERO, wait: Nanos::ZERO };
+
+/// What Envoy's access log shows as response code details.
+fn details(action: Action) -> &'static str {
+    match action {
+        Action::Log | Action::Tarpit => "",
+        Action::Throttle => "weir_throttle",
+        Action::Challenge => "weir_challenge",
+        Action::Deny => "weir_deny",
+        Action::Block => "weir_block",
+        Action::Close => "weir_close",
+    }
+}
+
 /// gRPC `RESOURCE_EXHAUSTED` and `PERMISSION_DENIED`.
 const GRPC_EXHAUSTED: u8 = 8;
 const GRPC_DENIED: u8 = 7;
@@ -35,27 +49,28 @@ impl Reply {
     pub fn write(&mut self, ruling: &Ruling, request: &Request) -> bool {
         self.headers.clear();
         self.body.clear();
-        match ruling.response.actions.answer {
-            Action::Log => return false,
-            Action::Throttle => self.throttle(&ruling.hit.quota, ruling.hit.wait, request),
-            Action::Deny => self.deny(request),
+        match ruling.answer() {
+            Action::Log | Action::Tarpit => return false,
+            Action::Throttle | Action::Challenge => self.throttle(&ruling.limit.unwrap_or(NO_LIMIT), request),
+            Action::Deny | Action::Block | Action::Close => self.deny(request),
         }
+        self.details = details(ruling.answer());
         self.headers.push("cache-control", b"no-store");
         self.allow_origin(request);
         true
     }
 
-    fn throttle(&mut self, quota: &Quota, wait: Nanos, request: &Request) {
-        self.details = "weir_throttle";
+    fn throttle(&mut self, limit: &Limit, request: &Request) {
+        let Limit { requests, window, wait } = *limit;
         let seconds = wait.as_secs_ceil().max(1);
-        let window = quota.interval.times(quota.burst.into()).as_secs_ceil().max(1);
+        let window = window.as_secs_ceil().max(1);
         let mut number = |name: &str, value: core::fmt::Arguments| {
             self.headers.push_with(name, |out| {
                 let _ = out.write_fmt(value);
             });
         };
         number("retry-after", format_args!("{seconds}"));
-        number("ratelimit-policy", format_args!("\"default\";q={};w={window}", quota.burst));
+        number("ratelimit-policy", format_args!("\"default\";q={requests};w={window}"));
         number("ratelimit", format_args!("\"default\";r=0;t={seconds}"));
         if request.is_grpc() {
             number("grpc-retry-pushback-ms", format_args!("{}", wait.0.div_ceil(1_000_000).max(1)));
@@ -72,7 +87,6 @@ impl Reply {
     }
 
     fn deny(&mut self, request: &Request) {
-        self.details = "weir_deny";
         if request.is_grpc() {
             return self.grpc(GRPC_DENIED, format_args!("this request was refused"));
         }

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::fs;
 use weir::config;
-use weir::telemetry::metrics::{FAMILIES, Kind, RULES_MATCHED, RULES_MATCHED_HELP};
+use weir::telemetry::families::{FAMILIES, Kind, OPERATORS};
 
 fn metrics_table() -> String {
     let mut rows: Vec<(String, &str, String, &str)> = FAMILIES
@@ -17,10 +17,10 @@ fn metrics_table() -> String {
             (family.name.to_owned(), kind, labels.collect::<Vec<_>>().join("; "), family.help)
         })
         .collect();
-    rows.insert(
-        3,
-        (RULES_MATCHED.into(), "counter", "rule: yours; mode: observe, enforce".into(), RULES_MATCHED_HELP),
-    );
+    for (name, label, help) in OPERATORS.iter().rev() {
+        let labels = format!("{label}: yours; mode: observe, enforce");
+        rows.insert(3, ((*name).to_owned(), "counter", labels, help));
+    }
     let mut table = String::from("| metric | kind | labels | meaning |\n|---|---|---|---|\n");
     for (name, kind, labels, help) in rows {
         let _ = writeln!(table, "| `{name}` | {kind} | {labels} | {help} |");

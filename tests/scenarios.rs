@@ -188,7 +188,7 @@ fn without_an_address_there_is_no_verdict_and_it_is_counted() {
         rule("1", 1.0, r#""deny""#).replace(r#""rules""#, r#""exempt": [{"path": "/healthz"}], "rules""#);
     let mut process = Process::new(1, &rule);
     for source in [None, Some(&b"\xff\xfe"[..]), Some(b""), Some(b"@/tmp/envoy.sock")] {
-        let request = Request { source, route: None, headers: Headers::parse(&[]) };
+        let request = Request { source, headers: Headers::parse(&[]), ..Request::default() };
         for _ in 0..10 {
             assert!(process.decide_raw(0, &request).decision.ruling().is_none());
         }
@@ -253,12 +253,12 @@ fn a_flood_of_addresses_writes_no_flood_of_lines() {
     for i in 0u32..20_000 {
         process.wait(Nanos(50_000));
         let address = core::net::Ipv4Addr::from(0x0a00_0000 + i).to_string();
-        written += (0..2).filter(|_| process.decide_on(0, &get(&address)).event.is_some()).count();
+        written += (0..2).filter(|_| !process.decide_on(0, &get(&address)).events.is_empty()).count();
     }
     assert!((1_000..=1_100).contains(&written), "{written} lines in a second");
     process.wait_ms(11_000);
-    assert!(process.decide_on(0, &get(A)).event.is_none());
-    assert!(process.decide_on(0, &get(A)).event.is_some(), "and is over when it is over");
+    assert!(process.decide_on(0, &get(A)).events.is_empty());
+    assert!(!process.decide_on(0, &get(A)).events.is_empty(), "and is over when it is over");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn one_event_per_client_and_interval_however_many_workers_see_it() {
     for _ in 0..300 {
         process.wait_ms(100);
         for worker in 0..4 {
-            events.extend(process.decide_on(worker, &get(A).path("/a?secret=1")).event);
+            events.extend(process.decide_on(worker, &get(A).path("/a?secret=1")).events);
         }
     }
     assert!((3..=4).contains(&events.len()), "{} events in 30 s", events.len());

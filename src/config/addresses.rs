@@ -8,7 +8,11 @@ use ipnet::IpNet;
 
 /// `192.0.2.10`, `10.0.0.0/8`, `2001:db8::/32`. Bits after a network's length are a slip, and never guessed away.
 pub fn network(value: &Value) -> Result<IpNet, Cause> {
-    let text = text(value)?;
+    read(text(value)?)
+}
+
+/// The same, where it is a part of a text.
+pub fn read(text: &str) -> Result<IpNet, Cause> {
     let found = || Shown::new(text);
     let network = parse(text).ok_or_else(|| Cause::Address { found: found() })?;
     if network != network.trunc() {
@@ -34,10 +38,6 @@ fn parse(text: &str) -> Option<IpNet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(text: &str) -> Result<IpNet, Cause> {
-        network(&Value::Text(text.into()))
-    }
 
     #[test]
     fn an_address_is_a_network_of_its_own() {

@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use super::schema::TABLES_BYTES;
+use super::sizes::Share;
 use core::cell::Cell;
 use core::fmt::{self, Display};
 use ipnet::IpNet;
@@ -151,7 +152,8 @@ pub enum Cause {
     Empty { write: &'static str },
     TooMany { found: usize, most: usize },
     OneOf { names: &'static [&'static str], found: usize },
-    TooLarge { slots: u32, sketch_buckets: u32, bytes: u64 },
+    Both { names: [&'static str; 2] },
+    TooLarge { shares: Box<[Share]>, bytes: u64 },
     Repeated { found: Shown },
     // numbers
     OutOfRange { found: f64, min: f64, max: f64, unit: &'static str },
@@ -160,14 +162,19 @@ pub enum Cause {
     RateNotPositive,
     RateOutOfRange,
     BurstTooLarge { found: f64, most: u32 },
+    AboveField { found: u32, most: u32, field: &'static str },
     NoRate,
     // words
     UnknownWord { found: Shown, nearest: Option<&'static str>, known: &'static [&'static str] },
     WordNotBuilt { found: Shown, known: &'static [&'static str] },
     NoConsumer,
+    NoNetwork,
+    Subject { found: Shown },
     // names and patterns
     Name { found: Shown, allowed: &'static str },
     NameTaken { rule: usize },
+    ScoreTaken { tier: usize },
+    HeaderTaken { found: Shown, why: &'static str },
     MethodCase { upper: Shown },
     PathRelative { found: Shown },
     PathWithQuery { found: Shown },
@@ -214,12 +221,14 @@ impl Display for Cause {
             Cause::Missing { write } => write!(f, "is missing; {write}"),
             Cause::Empty { write } => write!(f, "is empty; {write}"),
             Cause::TooMany { found, most } => write!(f, "has {found} entries; at most {most} are possible"),
-            Cause::TooLarge { slots, sketch_buckets, bytes } => write!(
-                f,
-                "{slots} slots (57 bytes each) and {sketch_buckets} sketch_buckets (64 bytes each), rounded up, take {} MiB of each worker; at most {} MiB are possible, so lower one",
-                bytes.div_ceil(1 << 20),
-                TABLES_BYTES >> 20,
-            ),
+            Cause::Both { names: [a, b] } => write!(f, "has both {a} and {b}, which say the same thing; keep one"),
+            Cause::TooLarge { shares, bytes } => {
+                for (i, share) in shares.iter().enumerate() {
+                    write!(f, "{}{share}", if i > 0 { ", " } else { "" })?;
+                }
+                let (bytes, most) = (bytes.div_ceil(1 << 20), TABLES_BYTES >> 20);
+                write!(f, ", rounded up, take {bytes} MiB of each worker; at most {most} MiB are possible, so lower one")
+            }
             Cause::OneOf { names, found: 0 } => write!(f, "needs one of {}", names.join(", ")),
             Cause::OneOf { names, found } => {
                 write!(f, "has {found} of {}; keep one, and make an entry of each other", names.join(", "))
@@ -240,6 +249,9 @@ impl Display for Cause {
             Cause::BurstTooLarge { found, most } => {
                 write!(f, "makes a burst of {}; lower it so that rate × multiplier is at most {most}", Plain(*found))
             }
+            Cause::AboveField { found, most, field } => {
+                write!(f, "is {found}, which is above {field}; write at most {most}, or raise {field}")
+            }
             Cause::NoRate => f.write_str("counts nothing; set max_req_rate"),
             Cause::UnknownWord { found, nearest: Some(word), .. } => {
                 write!(f, "{found} is unknown; did you mean \"{word}\"?")
@@ -251,11 +263,24 @@ impl Display for Cause {
                 write!(f, "this version of Weir has no {found}; use one of {}", known.join(", "))
             }
             Cause::NoConsumer => f.write_str(
-                "counts by consumer, but nothing says where credentials are; add \"consumer\": {\"from\": [{\"header\": \"authorization\"}]}",
+                "needs consumers, but nothing says where credentials are; add \"consumer\": {\"from\": [{\"header\": \"authorization\"}]}",
+            ),
+            Cause::NoNetwork => f.write_str(
+                "needs networks, but nothing says where their numbers come from; add \"network\": {\"asn\": {\"filter_state\": \"weir.asn\"}}",
+            ),
+            Cause::Subject { found } => write!(
+                f,
+                "{found} is nobody; write client:203.0.113.7, client:10.0.0.0/8, network:64500, or consumer:sha256: and 64 hex digits",
             ),
             Cause::Name { found, allowed } => write!(f, "{found} can't be used; write {allowed}"),
             Cause::NameTaken { rule } => {
                 write!(f, "is the name of rules[{rule}] too; names tell rules apart, so change one")
+            }
+            Cause::ScoreTaken { tier } => {
+                write!(f, "is the score of tiers[{tier}] too; one score has one action, so change one")
+            }
+            Cause::HeaderTaken { found, why } => {
+                write!(f, "{found} can't be used: {why}; write a name of its own like x-weir-why")
             }
             Cause::MethodCase { upper } => write!(f, "methods are case-sensitive; write {upper}"),
             Cause::PathRelative { found } => write!(f, "{found} is no path; begin it with /"),

@@ -20,39 +20,41 @@ const fn later(path: &'static str, what: &'static str, asks_nothing: fn(&Value) 
 
 /// All of them.
 pub static FIELDS: &[Later] = &[
-    later("network", "look-up of networks", is_empty),
     later("fingerprints", "fingerprints", is_empty),
-    later("traffic", "traffic guard", never), // {} would switch it on
     later("volume", "volume detector", never),
     later("wallet", "wallet detector", never),
     later("loop_breaker", "loop breaker", never),
     later("first_sighting", "first-sighting detector", never),
     later("qos", "quality of service", never),
     later("control", "control API", never),
-    later("policy.tiers", "tiers", is_empty),
-    later("policy.why_header", "why-header", never),
-    later("policy.throttle", "throttling by tier", is_empty),
-    later("policy.tarpit", "tarpit", is_empty),
-    later("policy.shed", "shedding", is_empty),
-    later("policy.ledger", "ledger", is_empty),
-    later("policy.ban", "bans", is_empty),
-    later("policy.challenge", "challenge", is_empty),
+    later("policy.shed", "shedding", |value| has_defaults(value, SHED)),
+    later("policy.challenge", "challenge", |value| has_defaults(value, CHALLENGE)),
     later("rules[].filter.max_conn_rate", "connection rates", never),
     later("rules[].filter.conn_burst_multiplier", "connection rates", is_multiplier),
     later("rules[].filter.max_h2_error_rate", "HTTP/2 error rates", never),
     later("rules[].filter.h2_burst_multiplier", "HTTP/2 error rates", is_multiplier),
     later("rules[].filter.fingerprints", "fingerprints", is_empty),
-    // Sizes of what is not there: the defaults ask for nothing.
-    later("tables.max_keys", "table of learned keys", |value| *value == Value::Number(200_000.0)),
-    later("tables.bans", "ban table", |value| *value == Value::Number(50_000.0)),
     later("events.webhook", "webhook", has_no_cluster),
 ];
 
 /// Key kinds that this version can't count by.
-pub const KEYS: &[&str] = &["network", "path", "JA3", "JA4"];
+pub const KEYS: &[&str] = &["path", "JA3", "JA4"];
 
-/// Actions that this version can't carry out.
-pub const ACTIONS: &[&str] = &["tarpit", "challenge", "shed", "block", "close"];
+/// Actions that this version can't carry out. A tier may say `challenge`, and throttles.
+pub const ACTIONS: &[&str] = &["challenge", "shed"];
+
+/// How the defaults of a section are told from what asks for something.
+type Defaults = &'static [(&'static str, fn(&Value) -> bool)];
+
+const SHED: Defaults = &[("answer", |value| is_text(value, "reply"))];
+
+/// With the default tiers a challenge is a throttle, so that its own defaults ask for no more.
+const CHALLENGE: Defaults = &[
+    ("difficulty", |value| *value == Value::List(vec![Value::Number(18.0), Value::Number(22.0)])),
+    ("clearance_seconds", |value| *value == Value::Number(1_800.0)),
+    ("bind", |value| is_text(value, "prefix")),
+    ("status", |value| *value == Value::Number(429.0)),
+];
 
 fn never(_: &Value) -> bool {
     false
@@ -66,6 +68,21 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(members) => members.iter().all(|(_, value)| is_empty(value)),
         _ => false,
     }
+}
+
+/// Nothing but defaults and nulls.
+fn has_defaults(value: &Value, defaults: Defaults) -> bool {
+    let is_default = |name: &str, value| defaults.iter().any(|(other, is)| *other == name && is(value));
+    match value {
+        Value::Object(members) => {
+            members.iter().all(|(name, value)| is_empty(value) || is_default(name, value))
+        }
+        _ => false,
+    }
+}
+
+fn is_text(value: &Value, text: &str) -> bool {
+    matches!(value, Value::Text(found) if **found == *text)
 }
 
 /// The multiplier of a rate that is not set.
@@ -97,10 +114,14 @@ mod tests {
     fn what_asks_for_nothing_passes_and_what_asks_for_protection_does_not() {
         assert!(passes("fingerprints", r#"{"JA3": [], "JA4": null}"#));
         assert!(!passes("fingerprints", r#"{"JA3": [], "JA4": {"filter_state": "weir.ja4"}}"#));
-        assert!(!passes("traffic", "{}"));
+        assert!(!passes("volume", "{}"));
         assert!(passes("rules[].filter.conn_burst_multiplier", "1.0"));
         assert!(!passes("rules[].filter.conn_burst_multiplier", "0"));
-        assert!(passes("tables.bans", "50000.0") && !passes("tables.bans", "1"));
+        assert!(passes("policy.shed", r#"{"answer": "reply"}"#));
+        assert!(!passes("policy.shed", r#"{"answer": "close"}"#));
+        assert!(passes("policy.challenge", r#"{"difficulty": [18, 22.0], "status": 429, "secret": null}"#));
+        assert!(!passes("policy.challenge", r#"{"difficulty": [20, 22]}"#));
+        assert!(!passes("policy.challenge", r#"{"secret": "s"}"#));
         assert!(passes("events.webhook", r#"{"cluster": null, "path": "/"}"#));
         assert!(!passes("events.webhook", r#"{"cluster": "siem"}"#));
     }
@@ -108,7 +129,7 @@ mod tests {
     #[test]
     fn no_field_is_both_built_and_not_built() {
         for later in FIELDS {
-            assert!(schema::FIELDS.iter().all(|field| !field.path.starts_with(later.path)), "{}", later.path);
+            assert!(schema::fields().all(|field| !field.path.starts_with(later.path)), "{}", later.path);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What the operator writes, and the [`plan`] that it is compiled to. The only room that reads JSON.
 //!
-//! text → [`json`] (syntax, order, repeated keys) → `read` (sections, unknown and later keys) → `compile`, with
-//! `units`, `names` and `addresses` for single values → [`plan::Plan`]. Every error is collected on the way; one is
+//! text → [`json`] (syntax, order, repeated keys) → `read` (sections, unknown and later keys) → `compile`, with `rules`,
+//! `traffic`, `policy` and [`sizes`] for their sections, and `units`, `names`, `addresses` and `never` for single
+//! values → [`plan::Plan`]. Every error is collected on the way; one is
 //! enough to refuse the whole. [`advice`] doubts what is allowed. [`schema`] is the table of all fields: what the
 //! reader knows, and the documentation.
 //!
@@ -9,17 +10,23 @@
 
 mod addresses;
 pub mod advice;
+mod bannable;
 mod compile;
 mod error;
 pub mod json;
+mod known;
 mod later;
 mod names;
 mod nearest;
+mod never;
 mod place;
 pub mod plan;
+mod policy;
 mod read;
 mod rules;
 pub mod schema;
+pub mod sizes;
+mod traffic;
 mod units;
 
 use error::Report;

@@ -21,14 +21,30 @@ pub fn mode(value: &Value) -> Result<Mode, Cause> {
     mode.ok_or_else(|| unknown_word(word, schema::MODES))
 }
 
-/// One action.
-pub fn action(value: &Value) -> Result<Action, Cause> {
-    let word = text(value)?;
-    let action = Action::ALL.into_iter().find(|action| action.name() == word);
+/// One action of a rule.
+pub fn rule_action(value: &Value) -> Result<Action, Cause> {
+    action(text(value)?, schema::RULE_ACTIONS)
+}
+
+/// The action of a tier.
+pub fn tier_action(value: &Value) -> Result<Action, Cause> {
+    action(text(value)?, schema::TIER_ACTIONS)
+}
+
+fn action(word: &str, known: &'static [&'static str]) -> Result<Action, Cause> {
+    let action = Action::ALL.into_iter().find(|action| action.name() == word && known.contains(&word));
     action.ok_or_else(|| match later::ACTIONS.contains(&word) {
-        true => Cause::WordNotBuilt { found: Shown::new(word), known: schema::ACTIONS },
-        false => unknown_word(word, schema::ACTIONS),
+        true => Cause::WordNotBuilt { found: Shown::new(word), known },
+        false => unknown_word(word, known),
     })
+}
+
+/// A word for a surge factor.
+pub fn sensitivity(value: &Value) -> Result<f64, Cause> {
+    let word = text(value)?;
+    let mut factors = schema::SENSITIVITIES.iter().zip(schema::SENSITIVE_FACTORS);
+    let factor = factors.find(|(name, _)| **name == word).map(|(_, factor)| factor);
+    factor.ok_or_else(|| unknown_word(word, schema::SENSITIVITIES))
 }
 
 /// One part of a key.
@@ -40,6 +56,7 @@ pub fn key_part(value: &Value) -> Result<Part, Cause> {
         _ => match word {
             "client" => Ok(Part::Client),
             "consumer" => Ok(Part::Consumer),
+            "network" => Ok(Part::Network),
             "route" => Ok(Part::Route),
             _ if later::KEYS.contains(&word) => {
                 Err(Cause::WordNotBuilt { found: Shown::new(word), known: schema::KEYS })
@@ -85,7 +102,67 @@ pub fn query(value: &Value) -> Result<Box<str>, Cause> {
 
 /// The name of a route in Envoy's configuration.
 pub fn route(value: &Value) -> Result<Box<str>, Cause> {
-    name(text(value)?, 1_024, |_| true, "the name of a route as in Envoy's configuration")
+    route_name(text(value)?)
+}
+
+/// The name of a route, where it is a key.
+pub fn route_name(text: &str) -> Result<Box<str>, Cause> {
+    name(text, 1_024, |_| true, "the name of a route as in Envoy's configuration")
+}
+
+/// The name of a filter state, or of a field in it. NUL stands between the parts of a property's path.
+pub fn state(value: &Value) -> Result<Box<str>, Cause> {
+    name(text(value)?, LONGEST, |b| b != 0, "a name like weir.asn, without NUL")
+}
+
+/// The name of a response header that Weir may set: one that means nothing to proxies and clients.
+pub fn response_header(value: &Value) -> Result<Box<str>, Cause> {
+    let text = text(value)?;
+    match meaning(&text.to_ascii_lowercase()) {
+        Some(why) => Err(Cause::HeaderTaken { found: Shown::new(text), why }),
+        None => header_name(text),
+    }
+}
+
+fn meaning(name: &str) -> Option<&'static str> {
+    const FRAMING: &[&str] = &[
+        "connection",
+        "content-encoding",
+        "content-length",
+        "host",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    const MEANING: &[&str] = &[
+        "alt-svc",
+        "cache-control",
+        "content-type",
+        "date",
+        "etag",
+        "expires",
+        "location",
+        "proxy-authenticate",
+        "ratelimit",
+        "ratelimit-policy",
+        "retry-after",
+        "server",
+        "vary",
+        "www-authenticate",
+    ];
+    const FAMILIES: &[&str] =
+        &["access-control-", "content-security-", "cookie", "grpc-", "set-cookie", "strict-", "x-envoy-"];
+    match name {
+        _ if name.starts_with(':') => Some("pseudo headers are the proxy's"),
+        _ if FRAMING.contains(&name) => Some("it says how the answer is transferred"),
+        _ if MEANING.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family)) => {
+            Some("it has a meaning to clients or proxies")
+        }
+        _ => None,
+    }
 }
 
 fn name(
@@ -188,12 +265,16 @@ mod tests {
 
     #[test]
     fn the_words_of_the_table_are_the_words_of_the_types() {
-        assert_eq!(schema::ACTIONS, Action::ALL.map(Action::name));
+        assert_eq!(schema::TIER_ACTIONS, Action::ALL.map(Action::name));
+        assert!(schema::RULE_ACTIONS.iter().all(|word| rule_action(&value(word)).is_ok()));
+        assert!(schema::SENSITIVITIES.iter().all(|word| sensitivity(&value(word)).is_ok()));
         assert_eq!(schema::MODES, [Mode::Observe, Mode::Enforce].map(Mode::name));
         assert!(schema::MODES.iter().all(|word| mode(&value(word)).is_ok()));
         assert!(schema::KEYS.iter().all(|word| key_part(&value(word)).is_ok()));
         assert!(
-            later::ACTIONS.iter().all(|word| matches!(action(&value(word)), Err(Cause::WordNotBuilt { .. })))
+            later::ACTIONS
+                .iter()
+                .all(|word| matches!(rule_action(&value(word)), Err(Cause::WordNotBuilt { .. })))
         );
         assert!(
             later::KEYS.iter().all(|word| matches!(key_part(&value(word)), Err(Cause::WordNotBuilt { .. })))
@@ -261,11 +342,27 @@ mod tests {
         assert!(matches!(method(&value("GET POST")), Err(Cause::Name { .. })));
     }
 
+    #[test]
+    fn a_header_that_means_something_is_not_for_saying_why() {
+        assert_eq!(response_header(&value("X-Weir-Why")), Ok("x-weir-why".into()));
+        for taken in [":status", "Content-Length", "connection", "set-cookie", "set-cookie2", "grpc-status"] {
+            assert!(matches!(response_header(&value(taken)), Err(Cause::HeaderTaken { .. })), "{taken}");
+        }
+        assert!(matches!(response_header(&value("a b")), Err(Cause::Name { .. })));
+    }
+
+    #[test]
+    fn a_state_has_no_nul_which_would_end_its_name() {
+        assert_eq!(state(&value("weir.asn")), Ok("weir.asn".into()));
+        assert!(state(&value("")).is_err() && state(&value("a\0b")).is_err());
+    }
+
     proptest! {
         #[test]
         fn any_text_is_a_name_or_is_refused(text in any::<String>()) {
             let value = value(&text);
-            let _ = (key_part(&value), method(&value), host(&value), rule_name(&value), action(&value));
+            let _ = (key_part(&value), method(&value), host(&value), rule_name(&value), rule_action(&value));
+            let _ = (response_header(&value), state(&value), sensitivity(&value));
             if let Ok(path) = path(&value) {
                 let mut again = Vec::new();
                 normalise(&path, &mut again);

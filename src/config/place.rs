@@ -10,6 +10,8 @@ pub enum Place<'a> {
     Root,
     /// A member of an object.
     Member(&'a Place<'a>, &'a str),
+    /// A member of an object whose keys are names that the operator gave.
+    Named(&'a Place<'a>, &'a str),
     /// An element of a list.
     Item(&'a Place<'a>, usize),
 }
@@ -32,6 +34,10 @@ impl Place<'_> {
                 }
                 out.push_str(name);
             }
+            Place::Named(parent, _) => {
+                parent.write_pattern(out);
+                out.push_str(".*");
+            }
             Place::Item(parent, _) => {
                 parent.write_pattern(out);
                 out.push_str("[]");
@@ -46,8 +52,10 @@ impl Display for Place<'_> {
             Place::Root => f.write_str("configuration"),
             Place::Member(Place::Root, name) if is_plain(name) => f.write_str(name),
             Place::Member(Place::Root, name) => write!(f, "[{}]", Shown::new(name)),
-            Place::Member(parent, name) if is_plain(name) => write!(f, "{parent}.{name}"),
-            Place::Member(parent, name) => write!(f, "{parent}[{}]", Shown::new(name)),
+            Place::Member(parent, name) | Place::Named(parent, name) => match is_plain(name) {
+                true => write!(f, "{parent}.{name}"),
+                false => write!(f, "{parent}[{}]", Shown::new(name)),
+            },
             Place::Item(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }
@@ -70,6 +78,9 @@ mod tests {
         let filter = Place::Member(&rule, "filter");
         assert_eq!(filter.to_string(), "rules[3].filter");
         assert_eq!(filter.pattern(), "rules[].filter");
+        let routes = Place::Member(&Place::Root, "routes");
+        let route = Place::Named(&routes, "a.b");
+        assert_eq!((route.to_string().as_str(), route.pattern().as_str()), (r#"routes["a.b"]"#, "routes.*"));
         assert_eq!(Place::Root.to_string(), "configuration");
         assert_eq!(Place::Member(&filter, "a b\n").to_string(), r#"rules[3].filter["a b\n"]"#);
         assert_eq!(Place::Member(&Place::Root, "").to_string(), r#"[""]"#);

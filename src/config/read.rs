@@ -22,14 +22,19 @@ pub struct Section<'a> {
 impl<'a> Section<'a> {
     /// Reads `value` as an object whose keys [`schema`] knows. What is no object is reported.
     pub fn open(value: &'a Value, place: &'a Place<'a>, report: &'a Report) -> Option<Section<'a>> {
+        let mut section = Section::open_any(value, place, report)?;
+        section.keys_are_sound = section.report_keys();
+        section.report_repeated_keys();
+        Some(section)
+    }
+
+    /// Reads `value` as an object that may have any keys.
+    fn open_any(value: &'a Value, place: &'a Place<'a>, report: &'a Report) -> Option<Section<'a>> {
         let Value::Object(members) = value else {
             report.add(place, Cause::WrongKind { found: value.kind(), expected: "an object in braces" });
             return None;
         };
-        let mut section = Section { members, place, report, keys_are_sound: true };
-        section.keys_are_sound = section.report_keys();
-        section.report_repeated_keys();
-        Some(section)
+        Some(Section { members, place, report, keys_are_sound: true })
     }
 
     /// A section that has nothing in it.
@@ -73,6 +78,13 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Reports when both of two fields are there that say the same thing.
+    pub fn keep_one(&self, names: [&'static str; 2]) {
+        if names.iter().all(|name| self.has(name)) {
+            self.refuse(Cause::Both { names });
+        }
+    }
+
     /// The value under this name as `parse` understands it. `None` when it is absent, or wrong and reported.
     pub fn read<T>(&self, name: &str, parse: impl FnOnce(&Value) -> Result<T, Cause>) -> Option<T> {
         parse(self.value(name)?).map_err(|cause| self.refuse_field(name, cause)).ok()
@@ -81,6 +93,16 @@ impl<'a> Section<'a> {
     /// A whole number, or the default of its range.
     pub fn count(&self, name: &str, range: &Range) -> u32 {
         self.read(name, |value| units::count(value, range)).unwrap_or(range.default as u32)
+    }
+
+    /// A number, or the default of its range.
+    pub fn number(&self, name: &str, range: &Range) -> f64 {
+        self.read(name, |value| units::number(value, range)).unwrap_or(range.default)
+    }
+
+    /// `true` or `false`, or the default.
+    pub fn switch(&self, name: &str, default: bool) -> bool {
+        self.read(name, units::switch).unwrap_or(default)
     }
 
     /// Reports when there is no value under this name; `write` says what to write.
@@ -143,6 +165,32 @@ impl<'a> Section<'a> {
         self.each(name, most, |item, place| {
             Section::open(item, place, self.report).and_then(|section| read(&section))
         })
+    }
+
+    /// The sections of an object whose keys are names, in the order of the text. `name_of` says which names may be.
+    /// An absent object is empty.
+    pub fn named<N, T>(
+        &self,
+        name: &str,
+        most: usize,
+        name_of: impl Fn(&str) -> Result<N, Cause>,
+        read: impl Fn(&Section) -> T,
+    ) -> Vec<(N, T)> {
+        let place = Place::Member(self.place, name);
+        let Some(value) = self.value(name) else { return Vec::new() };
+        let Some(object) = Section::open_any(value, &place, self.report) else { return Vec::new() };
+        object.report_repeated_keys();
+        if object.members.len() > most {
+            object.refuse(Cause::TooMany { found: object.members.len(), most });
+        }
+        let entry = |(key, value): &(Box<str>, Value)| {
+            let place = Place::Named(&place, key);
+            let name = name_of(key).map_err(|cause| self.report.add(&place, cause)).ok();
+            let section = Section::open(value, &place, self.report).map(|section| read(&section));
+            Some((name?, section?))
+        };
+        let entries = object.members.iter().take(most).filter(|(_, value)| *value != Value::Null);
+        entries.filter_map(entry).collect()
     }
 
     fn each<T>(&self, name: &str, most: usize, mut read: impl FnMut(&Value, &Place) -> Option<T>) -> Vec<T> {

@@ -2,12 +2,14 @@
 
 use super::error::{Cause, Shown};
 use super::json::Value;
+use super::known::Known;
 use super::read::{ANY, Section};
 use super::{addresses, names, schema, units};
 use crate::counters::bucket::{Charge, Quota};
 use crate::detect::rules::{Match, Rule, Settings};
 use crate::identity::key::{KeySpec, Part};
 use crate::identity::prefixes::Prefixes;
+use crate::identity::subjects::Keys;
 use crate::policy::{Action, Actions, Mode, Response};
 use ipnet::IpNet;
 
@@ -19,26 +21,20 @@ const MOST_PARTS: usize = 8;
 const MOST_METHODS: usize = 64;
 
 /// Reads all rules: what the detector needs, and the responses in the same order.
-pub fn read(root: &Section, mode: Mode) -> (Settings, Box<[Response]>) {
-    let mut rules = Reader {
-        mode,
-        has_consumer: root.has("consumer"),
-        names: Vec::new(),
-        keys: Vec::new(),
-        claimed: Vec::new(),
-    };
+pub fn read(root: &Section, mode: Mode, known: Known, keys: &mut Keys) -> (Settings, Box<[Response]>) {
+    let mut rules = Reader { mode, known, names: Vec::new(), keys, claimed: Vec::new() };
     let read = root.sections("rules", MOST_RULES, |section| rules.rule(section));
     let (read, responses): (Vec<_>, Vec<_>) = read.into_iter().unzip();
     let claimed = Prefixes::new(rules.claimed);
-    (Settings { rules: read.into(), keys: rules.keys.into(), claimed }, responses.into())
+    (Settings { rules: read.into(), claimed }, responses.into())
 }
 
 /// What rules have in common.
-struct Reader {
+struct Reader<'a> {
     mode: Mode,
-    has_consumer: bool,
+    known: Known,
     names: Vec<(Box<str>, usize)>,
-    keys: Vec<KeySpec>,
+    keys: &'a mut Keys,
     claimed: Vec<IpNet>,
 }
 
@@ -50,25 +46,24 @@ struct Filter {
     key: KeySpec,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn rule(&mut self, section: &Section) -> Option<(Rule, Response)> {
         let name = self.name(section);
         let enabled = section.read("enabled", units::switch).unwrap_or(true);
         let mode = section.read("mode", names::mode).unwrap_or(self.mode);
         let actions = actions(section);
         section.need("filter", "say what to count, as in {\"max_req_rate\": 100}");
-        let charge = match actions.contains(&Action::Throttle) {
-            true => Charge::Admitted,
-            false => Charge::Every,
-        };
+        // Who is slowed down pays for what passes only; who is refused pays for hammering on.
+        let slows = actions.iter().any(|action| matches!(action, Action::Tarpit | Action::Throttle));
+        let charge = if slows { Charge::Admitted } else { Charge::Every };
         let filter = section.optional_section("filter", |filter| self.filter(filter, charge))?;
         if enabled && filter.requests.is_some() {
             self.claimed.extend_from_slice(&filter.only);
         }
         let only = (!filter.only.is_empty()).then(|| Prefixes::new(filter.only));
         let Filter { requests, matches, key, .. } = filter;
-        let rule = Rule { name: name?, enabled, requests, only, matches, key: self.key_index(key) };
-        Some((rule, Response { mode, actions: Actions::new(&actions)? }))
+        let rule = Rule { name: name?, enabled, requests, only, matches, key: self.keys.index(key) };
+        Some((rule, Response { mode, actions: answer(actions)? }))
     }
 
     fn name(&mut self, section: &Section) -> Option<Box<str>> {
@@ -95,7 +90,8 @@ impl Reader {
 
     fn key(&self, filter: &Section) -> KeySpec {
         let part = |value: &Value| match names::key_part(value) {
-            Ok(Part::Consumer) if !self.has_consumer => Err(Cause::NoConsumer),
+            Ok(Part::Consumer) if !self.known.consumers => Err(Cause::NoConsumer),
+            Ok(Part::Network) if !self.known.networks => Err(Cause::NoNetwork),
             part => part,
         };
         let parts = filter.list_or_one("key", MOST_PARTS, part);
@@ -104,19 +100,11 @@ impl Reader {
             Part::Client => "client".to_owned(),
             Part::Consumer => "consumer".to_owned(),
             Part::Route => "route".to_owned(),
+            Part::Network => "network".to_owned(),
             Part::Header(name) => format!("header:{name}"),
             Part::Cookie(name) => format!("cookie:{name}"),
         });
         if parts.is_empty() { KeySpec::client() } else { KeySpec(parts.into()) }
-    }
-
-    /// Keys that rules have in common are worked out once per request.
-    fn key_index(&mut self, key: KeySpec) -> u16 {
-        let index = self.keys.iter().position(|other| *other == key).unwrap_or_else(|| {
-            self.keys.push(key);
-            self.keys.len() - 1
-        });
-        index as u16 // at most one per rule
     }
 }
 
@@ -124,9 +112,17 @@ fn actions(section: &Section) -> Vec<Action> {
     const EXAMPLE: &str = "say what happens, as in [\"log\", \"throttle\"]";
     section.need("action", EXAMPLE);
     section.need_items("action", EXAMPLE);
-    let actions = section.list("action", Action::ALL.len(), names::action);
+    let actions = section.list("action", Action::ALL.len(), names::rule_action);
     refuse_repeated(section, "action", &actions, |action| action.name().to_owned());
     actions
+}
+
+/// While `close` acts as `deny`, `block` is the more severe of the two.
+fn answer(mut actions: Vec<Action>) -> Option<Actions> {
+    if actions.contains(&Action::Block) {
+        actions.retain(|action| *action != Action::Close);
+    }
+    Actions::new(&actions)
 }
 
 fn refuse_repeated<T: PartialEq>(section: &Section, name: &str, items: &[T], word: impl Fn(&T) -> String) {
@@ -163,13 +159,18 @@ fn matches(section: &Section) -> Match {
 mod tests {
     use super::*;
     use crate::config::parse;
+    use crate::config::plan::Plan;
     use crate::time::Nanos;
 
+    fn plan(rules: &str) -> Plan {
+        let consumer = r#"{"from": [{"header": "a"}]}"#;
+        let network = r#"{"asn": {"filter_state": "weir.asn"}}"#;
+        let text = format!(r#"{{"consumer": {consumer}, "network": {network}, "rules": [{rules}]}}"#);
+        parse(text.as_bytes()).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
     fn rules(text: &str) -> (Settings, Box<[Response]>) {
-        let plan = parse(
-            format!(r#"{{"consumer": {{"from": [{{"header": "a"}}]}}, "rules": [{text}]}}"#).as_bytes(),
-        );
-        let plan = plan.unwrap_or_else(|errors| panic!("{errors}"));
+        let plan = plan(text);
         (plan.rules, plan.policy.rules)
     }
 
@@ -180,11 +181,21 @@ mod tests {
     }
 
     #[test]
-    fn only_a_rule_that_throttles_charges_no_more_than_it_admits() {
+    fn only_a_rule_that_slows_down_charges_no_more_than_it_admits() {
+        assert_eq!(charge(r#"["tarpit"]"#), Charge::Admitted);
+        assert_eq!(charge(r#"["block"]"#), Charge::Every);
         assert_eq!(charge(r#"["throttle"]"#), Charge::Admitted);
         assert_eq!(charge(r#"["deny", "throttle"]"#), Charge::Admitted);
         assert_eq!(charge(r#"["log", "deny"]"#), Charge::Every);
         assert_eq!(charge(r#"["log"]"#), Charge::Every);
+    }
+
+    #[test]
+    fn a_ban_is_not_lost_beside_a_connection_that_ends() {
+        let text =
+            r#"{"name": "a", "filter": {"max_req_rate": 1, "key": "network"}, "action": ["close", "block"]}"#;
+        let (_, responses) = rules(text);
+        assert_eq!(responses[0].actions.answer, Action::Block);
     }
 
     #[test]
@@ -221,10 +232,10 @@ mod tests {
             rule("c", r#"["client"]"#),
             rule("d", r#"["client", "route"]"#),
         ];
-        let (rules, _) = rules(&all.join(","));
-        assert_eq!(rules.rules.iter().map(|rule| rule.key).collect::<Vec<_>>(), [0, 1, 0, 2]);
-        assert_eq!(rules.keys[0], KeySpec::client());
-        assert_eq!(*rules.keys[2].0, [Part::Client, Part::Route]);
+        let plan = plan(&all.join(","));
+        let keys: Vec<_> = plan.rules.rules.iter().map(|rule| rule.key).collect();
+        assert_eq!(keys[..3], [Keys::CLIENT, Keys::CONSUMER, Keys::CLIENT]);
+        assert_eq!(plan.keys.parts(keys[3]), [Part::Client, Part::Route]);
     }
 
     #[test]

@@ -4,8 +4,9 @@
 
 use crate::counters::bucket::{Meter, Quota, Verdict};
 use crate::hash::{Family, Seed, SubjectHash};
-use crate::identity::key::{Caller, KeySpec, Part};
+use crate::identity::key::Part;
 use crate::identity::prefixes::Prefixes;
+use crate::identity::subjects::{KeyIndex, Keys, Subjects};
 use crate::request::Request;
 use crate::request::path::Paths;
 use crate::time::Nanos;
@@ -15,8 +16,6 @@ use crate::time::Nanos;
 pub struct Settings {
     /// In file order.
     pub rules: Box<[Rule]>,
-    /// The distinct keys that rules count by; [`Rule::key`] is an index into it.
-    pub keys: Box<[KeySpec]>,
     /// Addresses that a rule names for itself: ordinary rules pass over them.
     pub claimed: Prefixes,
 }
@@ -34,8 +33,8 @@ pub struct Rule {
     pub only: Option<Prefixes>,
     /// Only such requests.
     pub matches: Match,
-    /// What its buckets belong to, as an index into [`Settings::keys`].
-    pub key: u16,
+    /// What its buckets belong to.
+    pub key: KeyIndex,
 }
 
 /// Which requests a rule applies to. Conditions hold together; an absent one always holds.
@@ -107,7 +106,9 @@ pub struct Hit {
     pub wait: Nanos,
     /// The quota that is exceeded.
     pub quota: Quota,
-    /// Whom the bucket belongs to.
+    /// The key that the rule counts by …
+    pub key: KeyIndex,
+    /// … and whom the bucket belongs to.
     pub subject: SubjectHash,
 }
 
@@ -124,15 +125,7 @@ pub struct Found<'a> {
 #[derive(Debug, Default)]
 pub struct Rules {
     families: Box<[Family]>,
-    subjects: Box<[Memo]>,
     hits: Vec<Hit>,
-}
-
-/// The subject of one key, worked out when the first rule of a request asks for it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Memo {
-    NotAsked,
-    Asked(Option<SubjectHash>),
 }
 
 /// What rules look at besides the caller.
@@ -141,8 +134,6 @@ pub struct Facts<'a> {
     pub request: &'a Request<'a>,
     /// Its path.
     pub paths: Paths<'a>,
-    /// The process's seed.
-    pub seed: &'a Seed,
 }
 
 impl Rules {
@@ -154,7 +145,6 @@ impl Rules {
         let family = |rule: &Rule| Family::new(seed, epoch, Self::REQUESTS, &rule.name);
         Rules {
             families: settings.rules.iter().map(family).collect(),
-            subjects: settings.keys.iter().map(|_| Memo::NotAsked).collect(),
             hits: Vec::with_capacity(settings.rules.len()),
         }
     }
@@ -169,14 +159,13 @@ impl Rules {
         &mut self,
         settings: &Settings,
         facts: &Facts,
-        caller: &mut Caller,
+        subjects: &mut Subjects,
         meter: &mut impl Meter,
         now: Nanos,
     ) -> Found<'_> {
         self.hits.clear();
-        self.subjects.fill(Memo::NotAsked);
         let mut no_subject = false;
-        let address = caller.source.address();
+        let address = subjects.caller.source.address();
         let claimed = address.is_some_and(|address| settings.claimed.contains(address));
         for (index, (rule, family)) in settings.rules.iter().zip(&self.families).enumerate() {
             let Some(quota) = rule.requests.filter(|_| rule.enabled) else { continue };
@@ -187,12 +176,14 @@ impl Rules {
             if !for_address || !rule.matches.fits(facts.request, &facts.paths) {
                 continue;
             }
-            let Some(subject) = subject(&mut self.subjects, settings, rule.key, caller, facts.seed) else {
+            let Some(subject) = subjects.get(rule.key) else {
                 no_subject = true;
                 continue;
             };
             match meter.charge(family.key(subject), &quota, now) {
-                Verdict::Refuse { wait } => self.hits.push(Hit { rule: index as u16, wait, quota, subject }),
+                Verdict::Refuse { wait } => {
+                    self.hits.push(Hit { rule: index as u16, wait, quota, key: rule.key, subject });
+                }
                 Verdict::Admit | Verdict::Untracked => {}
             }
         }
@@ -200,32 +191,15 @@ impl Rules {
     }
 }
 
-fn subject(
-    memos: &mut [Memo],
-    settings: &Settings,
-    key: u16,
-    caller: &mut Caller,
-    seed: &Seed,
-) -> Option<SubjectHash> {
-    let memo = memos.get_mut(usize::from(key))?;
-    if let Memo::Asked(subject) = *memo {
-        return subject;
-    }
-    let subject = caller.subject(settings.keys.get(usize::from(key))?, seed);
-    *memo = Memo::Asked(subject);
-    subject
-}
-
 impl Settings {
-    /// The parts of a rule's key.
-    pub fn parts(&self, rule: &Rule) -> &[Part] {
-        self.keys.get(usize::from(rule.key)).map(|key| &*key.0).unwrap_or_default()
+    /// Does a rule look at the route?
+    pub fn need_route(&self, keys: &Keys) -> bool {
+        self.rules.iter().any(|r| r.matches.route.is_some() || keys.parts(r.key).contains(&Part::Route))
     }
 
-    /// Does a rule look at the route?
-    pub fn need_route(&self) -> bool {
-        self.keys.iter().any(|key| key.has(&Part::Route))
-            || self.rules.iter().any(|r| r.matches.route.is_some())
+    /// Does a rule look at the client's network?
+    pub fn need_network(&self, keys: &Keys) -> bool {
+        self.rules.iter().any(|rule| keys.parts(rule.key).contains(&Part::Network))
     }
 
     /// Does a rule look at the path?
@@ -234,11 +208,10 @@ impl Settings {
     }
 
     /// Does a rule look at headers? Host, method and credentials are in them.
-    pub fn need_headers(&self) -> bool {
+    pub fn need_headers(&self, keys: &Keys) -> bool {
         let matches = |m: &Match| m.host.is_some() || m.path_prefix.is_some() || !m.methods.is_empty();
-        let parts = self.keys.iter().flat_map(|key| &key.0);
-        self.rules.iter().any(|rule| matches(&rule.matches))
-            || parts.into_iter().any(|part| !matches!(part, Part::Client | Part::Route))
+        let elsewhere = |part: &Part| matches!(part, Part::Client | Part::Network | Part::Route);
+        self.rules.iter().any(|rule| matches(&rule.matches) || !keys.parts(rule.key).iter().all(elsewhere))
     }
 }
 
@@ -247,7 +220,7 @@ impl Hit {
     pub(crate) fn of_rule(rule: u16) -> Hit {
         use crate::counters::bucket::Charge;
         let quota = Quota { interval: Nanos::from_millis(10), burst: 1, charge: Charge::Admitted };
-        Hit { rule, wait: Nanos::from_secs(1), quota, subject: SubjectHash(0) }
+        Hit { rule, wait: Nanos::from_secs(1), quota, key: Keys::CLIENT, subject: SubjectHash(0) }
     }
 }
 

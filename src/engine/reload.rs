@@ -1,12 +1,15 @@
 //! Plans come and go while requests run: what is kept, what is made, what is forgotten.
 
-use super::{Engine, Instance, InstanceId, Scratch, Serving};
+use super::serving::Serving;
+use super::{Engine, Instance, InstanceId, Scratch};
 use crate::config::plan::Plan;
 use crate::detect::rules::Rules;
-use crate::exchange::Exchange;
 use crate::hash::Family;
+use crate::identity::subjects::Memos;
 use crate::shared::Store;
+use crate::telemetry::metrics::{Metrics, Series};
 use crate::time::Nanos;
+use core::cmp::Reverse;
 use std::rc::Rc;
 
 impl<S: Store + Clone> Engine<S> {
@@ -16,21 +19,21 @@ impl<S: Store + Clone> Engine<S> {
     /// Buckets keep their balance.
     pub fn configure(&mut self, name: &str, plan: Plan, now: Nanos) -> InstanceId {
         let now = self.read_clock(now);
-        let series = plan.rules.rules.iter().map(|rule| self.metrics.rule(&rule.name)).collect();
         self.configured += 1;
         let mut instance = Instance {
             number: self.configured,
             name: name.into(),
             needs: plan.needs(),
+            memos: Memos::new(&plan.keys),
+            series: series(&plan, &mut self.metrics),
             plan: Rc::new(plan),
             rules: Rules::default(),
-            series,
         };
         if let Some(serving) = &self.serving {
             instance.bind(serving);
         }
         let id = self.install(instance);
-        self.take_on_exchange_settings(now);
+        self.take_on_latest(now);
         id
     }
 
@@ -39,7 +42,7 @@ impl<S: Store + Clone> Engine<S> {
     pub fn retire(&mut self, id: InstanceId, now: Nanos) {
         let now = self.read_clock(now);
         let Some(gone) = self.instances.get_mut(id.0).and_then(Option::take) else { return };
-        self.take_on_exchange_settings(now);
+        self.take_on_latest(now);
         let mut others = self.instances.iter().flatten();
         if others.any(|other| other.name == gone.name && other.number > gone.number) {
             self.forget_rules_that_went(&gone);
@@ -64,19 +67,26 @@ impl<S: Store + Clone> Engine<S> {
         }
     }
 
-    /// All instances share one exchange: the latest says how.
-    fn take_on_exchange_settings(&mut self, now: Nanos) {
-        let latest = self.instances.iter().flatten().max_by_key(|instance| instance.number);
-        if let (Some(latest), Some(serving)) = (latest, &mut self.serving) {
-            serving.exchange.reconfigure(latest.plan.exchange, now);
+    /// All instances share what they know: the latest says how.
+    fn take_on_latest(&mut self, now: Nanos) {
+        let plans = self.plans();
+        if let Some(serving) = &mut self.serving {
+            serving.reconfigure(&plans, now);
         }
+    }
+
+    /// The plans in force, latest first.
+    pub(super) fn plans(&self) -> Vec<Rc<Plan>> {
+        let mut instances: Vec<_> = self.instances.iter().flatten().collect();
+        instances.sort_unstable_by_key(|instance| Reverse(instance.number));
+        instances.into_iter().map(|instance| Rc::clone(&instance.plan)).collect()
     }
 
     fn forget_rules_that_went(&mut self, gone: &Instance) {
         let Some(serving) = &mut self.serving else { return };
         let in_use = |tag: &u16| {
             let mut families = self.instances.iter().flatten().flat_map(|instance| instance.rules.families());
-            families.any(|family| family.tag() == *tag) || serving.log_claims.tag() == *tag
+            families.any(|family| family.tag() == *tag) || serving.names.claim_tags().contains(tag)
         };
         let mut tags: Vec<u16> = gone.rules.families().iter().map(Family::tag).collect();
         tags.retain(|tag| !in_use(tag));
@@ -89,28 +99,8 @@ impl<S: Store + Clone> Engine<S> {
         self.instances.get(id.0)?.as_ref()
     }
 
-    /// Makes the tables when the first stream comes.
-    pub(super) fn serve(&mut self, id: InstanceId, now: Nanos) {
-        if self.serving.is_some() {
-            return;
-        }
-        let Some(instance) = self.instance(id) else { return };
-        let exchange = Exchange::new(self.store.clone(), instance.plan.exchange, self.own, now);
-        self.serving = Some(Serving::new(exchange));
-        self.scratch = Scratch::reserved();
-        self.bind_instances();
-    }
-
-    /// Names all families anew after the process's seed or epoch changed.
-    pub(super) fn rebind(&mut self) {
-        if let Some(serving) = &mut self.serving {
-            serving.log_claims = log_claims(&serving.exchange);
-            serving.lines = Nanos::ZERO; // the clock may be another
-        }
-        self.bind_instances();
-    }
-
-    fn bind_instances(&mut self) {
+    /// Names the rules' buckets under the process's seed and epoch.
+    pub(super) fn bind_instances(&mut self) {
         let Some(serving) = &self.serving else { return };
         self.instances.iter_mut().flatten().for_each(|instance| instance.bind(serving));
     }
@@ -123,25 +113,22 @@ impl Instance {
     }
 }
 
-impl<S: Store> Serving<S> {
-    fn new(exchange: Exchange<S>) -> Serving<S> {
-        Serving { log_claims: log_claims(&exchange), exchange, lines: Nanos::ZERO, met_suspect: false }
-    }
-}
-
-fn log_claims<S: Store>(exchange: &Exchange<S>) -> Family {
-    let (seed, epoch) = exchange.seed();
-    Family::new(&seed, epoch, "log", "client")
+/// The series of each rule, then of each tier.
+fn series(plan: &Plan, metrics: &mut Metrics) -> Box<[Series]> {
+    let rules = plan.rules.rules.iter().map(|rule| metrics.rule(&rule.name)).collect::<Vec<_>>();
+    let tiers = plan.policy.tiers.iter().map(|tier| metrics.tier(tier.min_score)).collect::<Vec<_>>();
+    [rules, tiers].concat().into()
 }
 
 impl Scratch {
     /// Room for what real requests bring, so that later ones allocate nothing.
-    fn reserved() -> Scratch {
+    pub(super) fn reserved() -> Scratch {
         Scratch {
             path: Vec::with_capacity(4096),
             other_path: Vec::with_capacity(4096),
             subject: String::with_capacity(512),
-            reason: String::with_capacity(640),
+            reason: String::with_capacity(1024),
+            why: String::with_capacity(1024),
         }
     }
 }

@@ -13,8 +13,12 @@ pub struct Status(pub u32);
 /// The value's version was another.
 pub const CAS_MISMATCH: Status = Status(8);
 
-/// `MapType::HttpRequestHeaders`.
+/// `MapType::HttpRequestHeaders` and `MapType::HttpResponseHeaders`.
 const REQUEST_HEADERS: u32 = 0;
+const RESPONSE_HEADERS: u32 = 2;
+
+/// `StreamType::HttpRequest`.
+const REQUEST: u32 = 0;
 
 /// Log levels of Envoy.
 #[derive(Clone, Copy)]
@@ -49,6 +53,14 @@ unsafe extern "C" {
         data: *mut *mut u8,
         size: *mut usize,
     ) -> u32;
+    fn proxy_replace_header_map_value(
+        map: u32,
+        name: *const u8,
+        name_size: usize,
+        value: *const u8,
+        size: usize,
+    ) -> u32;
+    fn proxy_remove_header_map_value(map: u32, name: *const u8, name_size: usize) -> u32;
     fn proxy_get_property(path: *const u8, path_size: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_set_property(path: *const u8, path_size: usize, value: *const u8, size: usize) -> u32;
     fn proxy_get_shared_data(
@@ -60,6 +72,11 @@ unsafe extern "C" {
     ) -> u32;
     fn proxy_set_shared_data(key: *const u8, key_size: usize, value: *const u8, size: usize, cas: u32)
     -> u32;
+    fn proxy_register_shared_queue(name: *const u8, size: usize, token: *mut u32) -> u32;
+    fn proxy_enqueue_shared_queue(token: u32, value: *const u8, size: usize) -> u32;
+    fn proxy_dequeue_shared_queue(token: u32, data: *mut *mut u8, size: *mut usize) -> u32;
+    fn proxy_set_effective_context(id: u32) -> u32;
+    fn proxy_continue_stream(kind: u32) -> u32;
     fn proxy_send_local_response(
         status: u32,
         details: *const u8,
@@ -111,6 +128,26 @@ pub fn has_request_header(name: &str) -> bool {
     value.is_ok_and(|value| !value.is_empty())
 }
 
+/// Gives the response this header, in place of any of the name that it has.
+pub fn set_response_header(name: &str, value: &str) -> Result<(), Status> {
+    // SAFETY: both slices outlive the call.
+    check(unsafe {
+        proxy_replace_header_map_value(
+            RESPONSE_HEADERS,
+            name.as_ptr(),
+            name.len(),
+            value.as_ptr(),
+            value.len(),
+        )
+    })
+}
+
+/// Takes all headers of this name from the response.
+pub fn remove_response_header(name: &str) -> Result<(), Status> {
+    // SAFETY: `name` outlives the call.
+    check(unsafe { proxy_remove_header_map_value(RESPONSE_HEADERS, name.as_ptr(), name.len()) })
+}
+
 /// A property, by its path's parts joined with NUL.
 pub fn property(path: &str) -> Result<Bytes, Status> {
     // SAFETY: `path` outlives the call, the out-pointers are valid for it.
@@ -137,6 +174,39 @@ pub fn shared_data(key: &str) -> Result<(Bytes, u32), Status> {
 pub fn set_shared_data(key: &str, value: &[u8], cas: u32) -> Result<(), Status> {
     // SAFETY: both slices outlive the call.
     check(unsafe { proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), cas) })
+}
+
+/// Makes the current root context hear what comes into the queue of this name, in place of whoever did; a stream
+/// stands for its root. Returns the queue's token in this process.
+pub fn register_queue(name: &str) -> Result<u32, Status> {
+    let mut token = 0;
+    // SAFETY: `name` outlives the call, the out-pointer is valid for it.
+    check(unsafe { proxy_register_shared_queue(name.as_ptr(), name.len(), &mut token) })?;
+    Ok(token)
+}
+
+/// Puts a value into a queue, and wakes who hears it.
+pub fn enqueue(token: u32, value: &[u8]) -> Result<(), Status> {
+    // SAFETY: `value` outlives the call.
+    check(unsafe { proxy_enqueue_shared_queue(token, value.as_ptr(), value.len()) })
+}
+
+/// Takes the oldest value out of a queue; an error where there is none.
+pub fn dequeue(token: u32) -> Result<Bytes, Status> {
+    // SAFETY: the out-pointers are valid for the call.
+    returned(|data, size| unsafe { proxy_dequeue_shared_queue(token, data, size) })
+}
+
+/// Makes the calls that follow mean another context than the one that was called; an error where it is gone.
+pub fn set_effective_context(id: u32) -> Result<(), Status> {
+    // SAFETY: no pointers.
+    check(unsafe { proxy_set_effective_context(id) })
+}
+
+/// Lets the paused request of the context go on, as soon as the VM has returned.
+pub fn resume_request() -> Result<(), Status> {
+    // SAFETY: no pointers.
+    check(unsafe { proxy_continue_stream(REQUEST) })
 }
 
 /// A reply of our own. `headers` is an encoded map.

@@ -10,16 +10,19 @@ use crate::request::headers::Headers;
 pub struct Facts {
     source: Option<Bytes>,
     route: Option<Bytes>,
+    network: Option<Bytes>,
     headers: Option<Bytes>,
 }
 
 impl Facts {
-    /// Asks the host for what the plan needs. A preflight is told by a header that nothing else has: to ask for one
-    /// that is absent is cheap, since nothing is returned.
-    pub fn read(needs: Needs) -> Facts {
+    /// Asks the host for what the plan needs; `network` is the property that holds the number of the client's. A
+    /// preflight is told by a header that nothing else has: to ask for one that is absent is cheap, since nothing is
+    /// returned.
+    pub fn read(needs: Needs, network: Option<&str>) -> Facts {
         let mut facts = Facts {
             source: present("source\0address"),
             route: if needs.route { route() } else { None },
+            network: network.filter(|_| needs.network).and_then(present),
             headers: None,
         };
         if needs.headers || abi::has_request_header("access-control-request-method") {
@@ -38,6 +41,7 @@ impl Facts {
         Request {
             source: self.source.as_deref(),
             route: self.route.as_deref(),
+            network: self.network.as_deref(),
             headers: self.headers.as_deref().map_or(Headers::default(), Headers::parse),
         }
     }

@@ -1,30 +1,59 @@
 //! One request: facts in, a decision out, the decision carried out.
 
 use super::attributes::Facts;
-use super::{Worker, clock, events, reply, with_worker};
+use super::root::Filter;
+use super::{Worker, abi, clock, events, reply, with_worker};
 use crate::engine::{Decision, InstanceId, Ticket};
+use crate::policy;
+use crate::policy::tarpit::StreamId;
 use crate::request::Request;
 use crate::time::Nanos;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
+use std::rc::Rc;
 
 /// The HTTP filter on one stream.
 pub struct HttpStream {
+    id: StreamId,
     /// `None` where the root never got a configuration: then everything passes.
-    instance: Option<InstanceId>,
+    filter: Option<Rc<Filter>>,
     ticket: Option<Ticket>,
+    /// The request was held, and may be still.
+    held: bool,
+    why: Option<Why>,
+}
+
+/// A response header that says why the request was decided so.
+struct Why {
+    name: Box<str>,
+    text: Box<str>,
+}
+
+/// How a decision was carried out.
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    Passes,
+    Held,
+    Answered,
 }
 
 impl HttpStream {
-    /// A stream of the filter `instance`.
-    pub fn new(instance: Option<InstanceId>) -> HttpStream {
-        HttpStream { instance, ticket: None }
+    /// The stream of this context, of a filter.
+    pub fn new(id: u32, filter: Option<Rc<Filter>>) -> HttpStream {
+        HttpStream { id: StreamId(id), filter, ticket: None, held: false, why: None }
     }
 
-    fn complete(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            with_worker(|worker| worker.engine.on_complete(ticket));
-        }
+    /// The request has ended, or begins anew.
+    fn end(&mut self) {
+        let held = core::mem::take(&mut self.held);
+        self.why = None;
+        let Some(ticket) = self.ticket.take() else { return };
+        with_worker(|worker| {
+            if held {
+                worker.engine.leave(self.id);
+            }
+            worker.engine.on_complete(ticket);
+        });
     }
 }
 
@@ -32,60 +61,101 @@ impl Context for HttpStream {}
 
 impl HttpContext for HttpStream {
     fn on_http_request_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
-        let Some(instance) = self.instance else { return Action::Continue };
-        let mut facts = Facts::read(with_worker(|worker| worker.engine.needs(instance)).unwrap_or_default());
+        let Some(filter) = self.filter.clone() else { return Action::Continue };
+        let Filter { instance, network, .. } = &*filter;
+        let needs = with_worker(|worker| worker.engine.needs(*instance)).unwrap_or_default();
+        let mut facts = Facts::read(needs, network.as_deref());
         let now = clock::now();
-        let judged = with_worker(|worker| worker.engine.on_request(instance, &facts.request(), now));
+        let judged = with_worker(|worker| worker.judge(*instance, &facts.request(), now));
         let Some((decision, ticket)) = judged else { return Action::Continue };
-        self.complete(); // a stream that Envoy sends through the filters again begins anew
+        self.end(); // a stream that Envoy sends through the filters again
         self.ticket = Some(ticket);
         if let Some(proxy) = decision.suspect {
             events::warn_of_suspect(proxy);
         }
-        if decision.ruling().is_none() {
+        if !decision.is_told() {
             return Action::Continue;
         }
         facts.complete();
-        let act = |worker: &mut Worker| worker.carry_out(instance, &decision, &facts.request(), now);
-        with_worker(act).unwrap_or(Action::Continue)
+        let outcome = with_worker(|worker| {
+            self.why = worker.tell(*instance, &decision, &facts.request(), now);
+            worker.carry_out(*instance, &decision, &facts.request(), self.id, now)
+        });
+        let outcome = outcome.unwrap_or(Outcome::Passes);
+        self.held = outcome == Outcome::Held;
+        if outcome == Outcome::Passes { Action::Continue } else { Action::Pause }
+    }
+
+    /// Comes for replies of our own too, after the request's callback has returned.
+    fn on_http_response_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
+        let why_header = self.filter.as_ref().and_then(|filter| filter.why_header.as_deref());
+        let _ = match (self.why.take(), why_header) {
+            (Some(Why { name, text }), _) => abi::set_response_header(&name, &text),
+            (None, Some(name)) => abi::remove_response_header(name), // nobody else speaks for Weir
+            (None, None) => Ok(()),
+        };
+        Action::Continue
     }
 
     /// May come without any other callback: Envoy also logs requests that its codec refused.
     fn on_log(&mut self) {
-        self.complete();
+        self.end();
     }
 }
 
 impl Drop for HttpStream {
     fn drop(&mut self) {
-        self.complete();
+        self.end();
     }
 }
 
 impl Worker {
-    fn carry_out(
+    fn judge(&mut self, instance: InstanceId, request: &Request, now: Nanos) -> (Decision, Ticket) {
+        let judged = self.engine.on_request(instance, request, now);
+        self.listen_at_once();
+        if judged.0.banned.is_some() {
+            self.notify();
+        }
+        judged
+    }
+
+    /// Writes events and marks the stream. What the response is to say of it comes back.
+    fn tell(
         &mut self,
         instance: InstanceId,
         decision: &Decision,
         request: &Request,
         now: Nanos,
-    ) -> Action {
-        let event = self.engine.report(instance, &decision.rulings, request, now);
-        if let Some(event) = event {
+    ) -> Option<Why> {
+        for event in self.engine.report(instance, decision, request, now) {
             self.engine.metrics.count_event(events::tell(&event));
         }
         if let Some(shown) = decision.ruling() {
             reply::mark(shown, self.engine.reason());
         }
-        let Some(ruling) = decision.rulings.enforced.filter(|ruling| self.reply.write(ruling, request))
-        else {
-            return Action::Continue;
-        };
+        self.engine.why(instance).map(|(name, text)| Why { name: name.into(), text: text.into() })
+    }
+
+    fn carry_out(
+        &mut self,
+        instance: InstanceId,
+        decision: &Decision,
+        request: &Request,
+        stream: StreamId,
+        now: Nanos,
+    ) -> Outcome {
+        let Some(ruling) = &decision.rulings.enforced else { return Outcome::Passes };
+        if ruling.answer() == policy::Action::Tarpit && self.engine.hold(instance, stream, now) {
+            return Outcome::Held;
+        }
+        if !self.reply.write(ruling, request) {
+            return Outcome::Passes;
+        }
         match reply::send(&mut self.reply) {
-            Ok(()) => Action::Pause,
+            Ok(()) => Outcome::Answered,
             Err(_) => {
-                self.engine.metrics.count_failed(ruling.response.actions.answer);
-                Action::Continue
+                self.engine.metrics.count_failed(ruling.answer());
+                Outcome::Passes
             }
         }
     }

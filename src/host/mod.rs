@@ -3,7 +3,8 @@
 //!
 //! * [`root`]: configuration and the tick.  * [`http_stream`]: one request.
 //! * [`attributes`]: what is read of a request.  * [`reply`], [`events`], [`stats`]: what goes out.
-//! * [`shared`]: shared data.  * [`clock`]: time.  * [`abi`]: the host's functions, none of which can panic.
+//! * [`queues`]: what other workers tell this one at once.  * [`shared`]: shared data.  * [`clock`]: time.
+//! * [`abi`]: the host's functions, none of which can panic.
 //!
 //! All state of a worker is in one [`Worker`] in this VM's statics: it outlives root contexts, which a reload
 //! replaces. A VM has one thread. No host call that calls back into the VM is made while the worker is borrowed,
@@ -14,6 +15,7 @@ mod attributes;
 mod clock;
 mod events;
 mod http_stream;
+mod queues;
 mod reply;
 mod root;
 mod shared;
@@ -35,8 +37,7 @@ struct Worker {
     engine: Engine<HostStore>,
     stats: stats::Stats,
     reply: crate::reply::Reply,
-    /// The root context whose tick counts: several tick while an old listener drains.
-    ticker: u32,
+    ear: queues::Ear,
 }
 
 thread_local! {
@@ -44,7 +45,7 @@ thread_local! {
         engine: Engine::new(HostStore, own_randomness()),
         stats: stats::Stats::default(),
         reply: crate::reply::Reply::default(),
-        ticker: 0,
+        ear: queues::Ear::default(),
     });
 }
 

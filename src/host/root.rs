@@ -5,26 +5,38 @@ use super::abi::{self, Level};
 use super::attributes::present;
 use super::http_stream::HttpStream;
 use super::shared::HostStore;
-use super::{clock, with_worker};
+use super::{Worker, clock, with_worker};
 use crate::config::plan::Plan;
 use crate::config::{self, advice};
 use crate::engine::InstanceId;
+use crate::policy::tarpit::StreamId;
 use crate::shared::once::first_to_say;
 use crate::telemetry::metrics::Metric;
 use core::time::Duration;
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
+use std::rc::Rc;
 
 /// A root context.
 pub struct Root {
     id: u32,
-    instance: Option<InstanceId>,
+    filter: Option<Rc<Filter>>,
+}
+
+/// What the streams of one configuration share.
+pub struct Filter {
+    /// The configuration.
+    pub instance: InstanceId,
+    /// The property that holds the number of a client's network.
+    pub network: Option<Box<str>>,
+    /// The response header that is Weir's alone.
+    pub why_header: Option<Box<str>>,
 }
 
 impl Root {
     /// A root context that is not configured yet.
     pub fn new(id: u32) -> Root {
-        Root { id, instance: None }
+        Root { id, filter: None }
     }
 
     /// Puts a configuration in force, or says all that is wrong with it.
@@ -37,14 +49,14 @@ impl Root {
         let plan = config::parse(text).map_err(|errors| errors.to_string())?;
         let name = String::from_utf8_lossy(&present("plugin_name").unwrap_or_default()).into_owned();
         tell(&name, &plan, text);
-        let interval = Duration::from_millis(plan.exchange.interval.as_millis());
-        self.instance = with_worker(|worker| {
-            worker.ticker = self.id;
+        let period = Duration::from_millis(plan.tick().as_millis());
+        let (network, why_header) = (plan.network.clone(), plan.policy.why_header.clone());
+        self.filter = with_worker(|worker| {
             let instance = worker.engine.configure(&name, plan, clock::now());
             worker.stats.define_all(&worker.engine.metrics);
-            instance
+            Rc::new(Filter { instance, network, why_header })
         });
-        self.set_tick_period(interval);
+        self.set_tick_period(period);
         Ok(())
     }
 }
@@ -64,11 +76,8 @@ impl Context for Root {
     fn on_done(&mut self) -> bool {
         self.set_tick_period(Duration::ZERO);
         with_worker(|worker| {
-            if worker.ticker == self.id {
-                worker.ticker = 0;
-            }
-            if let Some(instance) = self.instance.take() {
-                worker.engine.retire(instance, clock::now());
+            if let Some(filter) = self.filter.take() {
+                worker.engine.retire(filter.instance, clock::now());
             }
             if worker.engine.is_idle() {
                 worker.stats.withdraw(&mut worker.engine.metrics);
@@ -93,22 +102,56 @@ impl RootContext for Root {
     }
 
     fn on_tick(&mut self) {
-        with_worker(|worker| {
-            if worker.ticker == 0 {
-                worker.ticker = self.id;
-            }
-            if worker.ticker == self.id {
-                worker.engine.on_tick(clock::now());
-                worker.stats.publish(&mut worker.engine.metrics);
-            }
-        });
+        with_worker(Worker::tick);
+        self.resume_due();
+    }
+
+    /// Another worker has something to tell, or this one has more to resume.
+    fn on_queue_ready(&mut self, queue: u32) {
+        with_worker(|worker| worker.hear(queue));
+        self.resume_due();
     }
 
     fn get_type(&self) -> Option<ContextType> {
         Some(ContextType::HttpContext)
     }
 
-    fn create_http_context(&self, _id: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(HttpStream::new(self.instance)))
+    fn create_http_context(&self, id: u32) -> Option<Box<dyn HttpContext>> {
+        Some(Box::new(HttpStream::new(id, self.filter.clone())))
+    }
+}
+
+impl Worker {
+    /// The tick of any root context: several tick while an old listener drains, and the engine exchanges when it is due.
+    fn tick(&mut self) {
+        if self.engine.on_tick(clock::now()) {
+            self.listen();
+            self.notify();
+            self.stats.publish(&mut self.engine.metrics);
+        }
+    }
+}
+
+/// Requests that go on with one call into this VM. Envoy carries them out one inside the other where it answers by itself
+/// (no route, no upstream, a later filter's refusal), each with a call back into this VM: 274 of them overflow the stack,
+/// and the VM dies. And all at once they keep others waiting, 10,000 for a second.
+const RESUMED_AT_ONCE: usize = 32;
+
+impl Root {
+    /// Lets requests go on that were held for long enough; if there are more, Envoy is to call again when it has served
+    /// others. The context of one that has ended may be gone.
+    fn resume_due(&self) {
+        for _ in 0..RESUMED_AT_ONCE {
+            let Some(StreamId(stream)) = with_worker(|worker| worker.engine.due()).flatten() else { break };
+            if abi::set_effective_context(stream).is_ok() {
+                let _ = abi::resume_request();
+            }
+        }
+        let _ = abi::set_effective_context(self.id);
+        with_worker(|worker| {
+            if worker.engine.has_due() {
+                worker.call_again();
+            }
+        });
     }
 }

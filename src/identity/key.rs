@@ -31,6 +31,8 @@ pub enum Part {
     Client,
     /// The caller's credential.
     Consumer,
+    /// The network that the client's address belongs to, by its number (ASN).
+    Network,
     /// The route.
     Route,
     /// A header's first value, by lower-case name.
@@ -59,6 +61,11 @@ impl<'a> Caller<'a> {
         *self.consumer.get_or_insert_with(|| consumer(&self.settings.consumer, self.request))
     }
 
+    /// The number of the client's network, where the host knows it.
+    pub fn network(&self) -> Option<u32> {
+        self.request.network.and_then(number)
+    }
+
     /// The hash of the subject that `spec` names in this request; `None` when a part is missing.
     pub fn subject(&mut self, spec: &KeySpec, seed: &Seed) -> Option<SubjectHash> {
         let mut hasher = seed.hasher();
@@ -76,6 +83,7 @@ impl<'a> Caller<'a> {
             },
             Part::Consumer => hasher.part(3, &self.consumer()?),
             Part::Route => hasher.part(4, self.request.route?),
+            Part::Network => hasher.part(7, &self.network()?.to_le_bytes()),
             Part::Header(name) => hasher.part(5, name.as_bytes()).part(5, self.request.headers.get(name)?),
             Part::Cookie(name) => {
                 hasher.part(6, name.as_bytes()).part(6, &self.request.headers.cookie(name)?)
@@ -108,6 +116,9 @@ impl<'a> Caller<'a> {
                 }
             }
             Part::Consumer => describe_secret("consumer", self.consumer(), out),
+            Part::Network => {
+                let _ = write!(out, "network:{}", self.network().unwrap_or_default());
+            }
             Part::Route => {
                 let route = self.request.route.unwrap_or_default();
                 let _ = write!(out, "route:{}", String::from_utf8_lossy(route));
@@ -116,6 +127,14 @@ impl<'a> Caller<'a> {
             Part::Cookie(name) => describe_named("cookie", name, headers.cookie(name).as_deref(), out),
         }
     }
+}
+
+/// `64500` or `AS64500`, as look-ups write it. Any other text, such as the `-` of an address that is in no list, is none.
+fn number(text: &[u8]) -> Option<u32> {
+    let text = text.trim_ascii();
+    let digits = text.strip_prefix(b"AS").unwrap_or(text);
+    let is_number = (1..=10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    core::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }
 
 fn describe_named(kind: &str, name: &str, value: Option<&[u8]>, out: &mut String) {

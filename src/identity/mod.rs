@@ -3,12 +3,14 @@
 //! * [`prefixes`]: sets of addresses that an operator lists.
 //! * [`credential`]: the consumer, whatever the spelling of its credential.
 //! * [`key`]: what a rule counts by, as a typed composite, and its readable form.
+//! * [`subjects`]: what one caller is under all keys of a configuration.
 //! * [`exempt`]: what is neither judged nor counted.
 
 pub mod credential;
 pub mod exempt;
 pub mod key;
 pub mod prefixes;
+pub mod subjects;
 
 use crate::request::{Request, address};
 use core::net::IpAddr;

@@ -1,12 +1,12 @@
 use super::*;
-use crate::detect::rules::Hit;
-use crate::policy::{Actions, Mode, Response};
+use crate::policy::{Actions, Cause, Mode, Response};
 use crate::request::headers::Headers;
 use proptest::prelude::*;
 
 fn ruling(action: Action, wait: Nanos) -> Ruling {
-    let hit = Hit { wait, ..Hit::of_rule(0) };
-    Ruling { hit, response: Response { mode: Mode::Enforce, actions: Actions::new(&[action]).unwrap() } }
+    let response = Response { mode: Mode::Enforce, actions: Actions::only(action) };
+    let limit = Some(Limit { requests: 200, window: Nanos::from_secs(2), wait });
+    Ruling { cause: Cause::Rule(0), response, counted: None, limit }
 }
 
 /// The answer and its headers.
@@ -27,9 +27,7 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 
 #[test]
 fn a_throttled_caller_learns_when_to_come_back() {
-    let mut ruling = ruling(Action::Throttle, Nanos::from_millis(2_001));
-    ruling.hit.quota.burst = 200;
-    let (reply, headers) = answer(&ruling, &[]);
+    let (reply, headers) = answer(&ruling(Action::Throttle, Nanos::from_millis(2_001)), &[]);
     assert_eq!((reply.status, reply.grpc_status), (429, None));
     assert_eq!(header(&headers, "retry-after"), Some("3"));
     assert_eq!(header(&headers, "ratelimit-policy"), Some("\"default\";q=200;w=2"));
@@ -53,8 +51,25 @@ fn a_denied_caller_learns_nothing_about_limits() {
 }
 
 #[test]
-fn a_ruling_that_only_logs_lets_the_request_pass() {
-    assert!(!Reply::default().write(&ruling(Action::Log, Nanos::ZERO), &Request::default()));
+fn only_a_ruling_that_refuses_is_an_answer() {
+    for action in Action::ALL {
+        let answered = Reply::default().write(&ruling(action, Nanos::ZERO), &Request::default());
+        assert_eq!(answered, action.refuses(), "{action:?}");
+    }
+}
+
+#[test]
+fn each_action_has_its_status_and_its_word_for_the_access_log() {
+    for (action, status) in [
+        (Action::Throttle, 429),
+        (Action::Challenge, 429),
+        (Action::Deny, 403),
+        (Action::Block, 403),
+        (Action::Close, 403),
+    ] {
+        let (reply, _) = answer(&ruling(action, Nanos::ZERO), &[]);
+        assert_eq!((reply.status, reply.details), (status, &*format!("weir_{}", action.name())));
+    }
 }
 
 #[test]
@@ -118,9 +133,9 @@ fn an_origin_that_is_none_is_not_given_back() {
 
 proptest! {
     #[test]
-    fn the_three_headers_agree_whatever_the_wait(wait: u64, interval in 1u64.., burst in 1u32..) {
-        let mut ruling = ruling(Action::Throttle, Nanos(wait));
-        ruling.hit.quota = Quota { interval: Nanos(interval), burst, ..ruling.hit.quota };
+    fn the_three_headers_agree_whatever_the_wait(wait: u64, window: u64, requests: u32) {
+        let limit = Some(Limit { requests, window: Nanos(window), wait: Nanos(wait) });
+        let ruling = Ruling { limit, ..ruling(Action::Throttle, Nanos::ZERO) };
         let (_, headers) = answer(&ruling, &[]);
         let retry: u64 = header(&headers, "retry-after").unwrap().parse().unwrap();
         prop_assert!(retry >= 1 && u128::from(retry) * 1_000_000_000 >= u128::from(wait));

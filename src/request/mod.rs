@@ -14,6 +14,8 @@ pub struct Request<'a> {
     pub source: Option<&'a [u8]>,
     /// Envoy's route name, else virtual host and cluster. Fetched only where the plan needs it.
     pub route: Option<&'a [u8]>,
+    /// The number of the client's network, as the operator's Envoy looked it up. Fetched only where the plan needs it.
+    pub network: Option<&'a [u8]>,
     /// Request headers with the pseudo-headers of HTTP/2.
     pub headers: Headers<'a>,
 }

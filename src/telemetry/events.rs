@@ -1,10 +1,13 @@
-//! What is told about one decision: a line of JSON with ECS field names (Elastic Common Schema 8). One per client
-//! and `log_interval`, so a flood writes no flood of lines.
+//! What is told: lines of JSON with ECS field names (Elastic Common Schema 8). Of each kind at most one per subject and
+//! interval, so a flood writes no flood of lines.
 
 use super::json::Object;
+use crate::bans::Reason;
+use crate::detect::signal::Signal;
 use crate::identity::key::Caller;
-use crate::policy::{Action, Mode, Ruling};
+use crate::policy::{Action, Mode};
 use crate::request::Request;
+use crate::score::Score;
 use crate::time::Nanos;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -17,21 +20,71 @@ pub struct Settings {
     pub log_interval: Nanos,
 }
 
-/// One decision that is worth a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// A rule with the action `log` matched.
+    Rule {
+        /// Its name.
+        name: String,
+        /// What was done, or would be in observe mode.
+        action: Action,
+        /// Was it done?
+        mode: Mode,
+        /// Time until the caller is within the limit again.
+        wait: Nanos,
+    },
+    /// A tier with the action `log` was reached.
+    Tier {
+        /// The score that it begins at.
+        min_score: u8,
+        /// What was done, or would be.
+        action: Action,
+        /// Was it done?
+        mode: Mode,
+        /// The score of the request.
+        score: Score,
+        /// What it is made of.
+        signals: String,
+    },
+    /// Somebody's traffic is far from what is usual.
+    Surge {
+        /// What departs, with its numbers.
+        signal: Signal,
+        /// May tiers that it reaches bind?
+        mode: Mode,
+    },
+    /// Somebody is banned.
+    Ban {
+        /// By what.
+        reason: Reason,
+        /// For how long.
+        lasts: Nanos,
+        /// What the ledger had against it.
+        charged: u32,
+        /// The score of the request.
+        score: Score,
+        /// What it is made of.
+        signals: String,
+        /// The rule that refused the request, if one did.
+        rule: String,
+    },
+    /// A ban has ended, and its subject is back.
+    Unban {
+        /// What had made it.
+        reason: Reason,
+    },
+}
+
+/// One thing that is worth a line.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// What was done, or would be in observe mode.
-    pub action: Action,
-    /// Was it done?
-    pub mode: Mode,
-    /// The rule that matched.
-    pub rule: String,
-    /// Whom the rule counted, as an operator reads it.
+    /// What happened.
+    pub what: What,
+    /// To whom, as an operator reads it.
     pub subject: Vec<u8>,
     /// The caller's address.
     pub address: Option<core::net::IpAddr>,
-    /// Time until the caller is within the limit again.
-    pub wait: Nanos,
     /// Method, as sent.
     pub method: Vec<u8>,
     /// Host, as sent.
@@ -44,22 +97,12 @@ pub struct Event {
 pub const MAX_TEXT_BYTES: usize = 256;
 
 impl Event {
-    /// Tells of one ruling. `path` is in normal form.
-    pub fn of(
-        ruling: &Ruling,
-        rule: &str,
-        subject: &str,
-        caller: &Caller,
-        request: &Request,
-        path: &[u8],
-    ) -> Event {
+    /// Tells of one request. `path` is in normal form.
+    pub fn of(what: What, subject: &str, caller: &Caller, request: &Request, path: &[u8]) -> Event {
         Event {
-            action: ruling.response.actions.answer,
-            mode: ruling.response.mode,
-            rule: rule.into(),
+            what,
             subject: cut(subject.as_bytes()),
             address: caller.source.address(),
-            wait: ruling.hit.wait,
             method: cut(request.method().unwrap_or_default()),
             host: cut(request.authority().unwrap_or_default()),
             path: cut(path),
@@ -69,29 +112,96 @@ impl Event {
     /// The line, without a line end. `unix_ms` is the wall clock.
     pub fn to_json(&self, unix_ms: u64) -> String {
         let mut line = String::with_capacity(512);
-        let when =
-            humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(unix_ms.min(MAX_UNIX_MS)));
         let mut object = Object::begin(&mut line);
         object
-            .text("@timestamp", when.to_string().as_bytes())
+            .text("@timestamp", timestamp(unix_ms).as_bytes())
             .text("ecs.version", b"8.17")
-            .text("event.kind", b"alert")
-            .text("event.dataset", b"weir.rules")
-            .text("event.action", self.action.name().as_bytes())
-            .text("weir.mode", self.mode.name().as_bytes())
-            .text("rule.name", self.rule.as_bytes())
-            .text("weir.subject", &self.subject);
+            .text("event.kind", b"alert");
+        self.what.write(unix_ms, &mut object);
+        object.text("weir.subject", &self.subject);
         if let Some(address) = self.address {
             object.text("source.ip", address.to_string().as_bytes());
         }
         object
-            .number("weir.retry_after_ms", self.wait.as_millis())
             .text("http.request.method", &self.method)
             .text("url.domain", &self.host)
             .text("url.path", &self.path);
         object.end();
         line
     }
+}
+
+impl What {
+    /// The room that tells, and what it did.
+    fn titles(&self) -> (&'static str, &'static str) {
+        match self {
+            What::Rule { action, .. } => ("rules", action.name()),
+            What::Tier { action, .. } => ("tiers", action.name()),
+            What::Surge { .. } => ("traffic", "surge"),
+            What::Ban { .. } => ("bans", "ban"),
+            What::Unban { .. } => ("bans", "unban"),
+        }
+    }
+
+    fn write(&self, unix_ms: u64, object: &mut Object) {
+        let (category, action) = self.titles();
+        object
+            .text("event.dataset", format!("weir.{category}").as_bytes())
+            .text("event.action", action.as_bytes())
+            .text("weir.category", category.as_bytes());
+        match self {
+            What::Rule { name, mode, wait, .. } => {
+                object
+                    .text("weir.mode", mode.name().as_bytes())
+                    .text("rule.name", name.as_bytes())
+                    .number("weir.retry_after_ms", wait.as_millis());
+            }
+            What::Tier { min_score, mode, score, signals, .. } => {
+                object
+                    .text("weir.mode", mode.name().as_bytes())
+                    .number("weir.tier", (*min_score).into())
+                    .number("weir.score", score.0.into())
+                    .text("weir.signals", signals.as_bytes());
+            }
+            What::Surge { signal, mode } => {
+                object.text("weir.mode", mode.name().as_bytes());
+                write_signal(signal, object);
+            }
+            What::Ban { reason, lasts, charged, score, signals, rule } => {
+                let until = unix_ms.saturating_add(lasts.as_millis());
+                object
+                    .text("weir.reason", reason.name().as_bytes())
+                    .text("weir.until", timestamp(until).as_bytes())
+                    .number("weir.ban_seconds", lasts.as_secs_ceil())
+                    .number("weir.charged", (*charged).into())
+                    .number("weir.score", score.0.into())
+                    .text("weir.signals", signals.as_bytes());
+                if !rule.is_empty() {
+                    object.text("rule.name", rule.as_bytes());
+                }
+            }
+            What::Unban { reason } => {
+                object.text("weir.reason", reason.name().as_bytes());
+            }
+        }
+    }
+}
+
+/// A surge by its numbers: requests in this bucket of time so far, in a usual one, the most that a whole one may have, and
+/// how many times what may have come by now.
+fn write_signal(signal: &Signal, object: &mut Object) {
+    let evidence = &signal.evidence;
+    object
+        .text("weir.signal", signal.kind.name().as_bytes())
+        .number("weir.weight", signal.weight.into())
+        .number("weir.count", evidence.count.into())
+        .decimal("weir.baseline", evidence.baseline)
+        .decimal("weir.threshold", evidence.threshold)
+        .decimal("weir.factor", evidence.factor);
+}
+
+fn timestamp(unix_ms: u64) -> String {
+    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(unix_ms.min(MAX_UNIX_MS))).to_string()
 }
 
 fn cut(text: &[u8]) -> Vec<u8> {
@@ -104,19 +214,70 @@ const MAX_UNIX_MS: u64 = 253_402_300_799_999;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::signal::{Evidence, Kind};
+    use crate::hash::SubjectHash;
 
     fn event() -> Event {
-        Event {
+        let what = What::Rule {
+            name: "r".into(),
             action: Action::Throttle,
             mode: Mode::Observe,
-            rule: "r".into(),
+            wait: Nanos::from_millis(1500),
+        };
+        of(what)
+    }
+
+    fn of(what: What) -> Event {
+        Event {
+            what,
             subject: b"client:2001:db8::/64".to_vec(),
             address: "2001:db8::7".parse().ok(),
-            wait: Nanos::from_millis(1500),
             method: b"GET".to_vec(),
             host: b"shop.example\xff".to_vec(),
             path: b"/a\"\n".to_vec(),
         }
+    }
+
+    fn read(event: &Event) -> serde_json::Value {
+        serde_json::from_str(&event.to_json(1_700_000_000_123)).unwrap()
+    }
+
+    #[test]
+    fn a_surge_is_told_with_its_numbers() {
+        let evidence = Evidence { count: 151, baseline: 20.25, threshold: 60.75, factor: 2.4856 };
+        let signal = Signal { kind: Kind::SourceSurge, weight: 60, subject: SubjectHash(1), evidence };
+        let line = read(&of(What::Surge { signal, mode: Mode::Enforce }));
+        assert_eq!((&line["weir.category"], &line["event.action"]), (&"traffic".into(), &"surge".into()));
+        assert_eq!(line["weir.signal"], "traffic:source_surge");
+        assert_eq!((&line["weir.count"], &line["weir.weight"]), (&151.into(), &60.into()));
+        for (field, value) in [("baseline", 20.25), ("threshold", 60.75), ("factor", 2.486)] {
+            assert_eq!(line[format!("weir.{field}")], value, "{field}");
+        }
+    }
+
+    #[test]
+    fn a_surge_of_no_number_is_still_a_line() {
+        let evidence = Evidence { count: 0, baseline: f32::NAN, threshold: f32::INFINITY, factor: -0.0 };
+        let signal = Signal { kind: Kind::RouteSurge, weight: 40, subject: SubjectHash(1), evidence };
+        let line = read(&of(What::Surge { signal, mode: Mode::Enforce }));
+        assert_eq!(line["weir.threshold"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn a_ban_is_told_with_its_end_and_what_it_rests_on() {
+        let line = read(&of(What::Ban {
+            reason: Reason::Ledger,
+            lasts: Nanos::from_secs(300),
+            charged: 180,
+            score: Score(90),
+            signals: "traffic:source_surge".into(),
+            rule: String::new(),
+        }));
+        assert_eq!((&line["event.action"], &line["weir.reason"]), (&"ban".into(), &"ledger".into()));
+        assert_eq!(line["weir.until"], "2023-11-14T22:18:20.123Z");
+        assert_eq!((&line["weir.charged"], &line["weir.ban_seconds"]), (&180.into(), &300.into()));
+        assert_eq!(line.get("rule.name"), None);
+        assert_eq!(read(&of(What::Unban { reason: Reason::Rule }))["event.action"], "unban");
     }
 
     #[test]

@@ -29,6 +29,14 @@ impl<'a> Object<'a> {
         self
     }
 
+    /// A number field with at most three decimals; null where it is none.
+    pub fn decimal(&mut self, name: &str, value: f32) -> &mut Self {
+        self.name(name);
+        let rounded = (f64::from(value) * 1000.0).round() / 1000.0;
+        let _ = if rounded.is_finite() { write!(self.out, "{rounded}") } else { write!(self.out, "null") };
+        self
+    }
+
     /// Closes the object.
     pub fn end(self) {
         self.out.push('}');

@@ -1,172 +1,34 @@
-//! What is counted: one closed list. A series is a family with one value for each of its labels, all from closed
-//! sets; the only open set is the operator's rule names. Nothing that a client sends becomes a name or a label.
+//! The numbers of one worker, a series for each combination of labels in [`families`](super::families).
 //!
 //! The core adds to plain numbers; the host carries the differences out at each tick, so a request pays no host
 //! call for its metrics. Names carry labels as `.label.value` suffixes, which Envoy's `stats_tags` turn into labels.
 
-use crate::policy::{Action, Mode, Response};
+pub use super::families::{EventOutcome, ExemptReason, Fact, Kind, Label, Metric, Table};
+use super::families::{FAMILIES, MODE, RULES_MATCHED, TIERS_DECIDED};
 
-/// How a family's numbers behave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows.
-    Counter,
-    /// Goes up and down; the workers' values add up.
-    Gauge,
-}
-
-/// One label: its name and all values that it can have.
-type Label = (&'static str, &'static [&'static str]);
-
-/// One family of series.
-pub struct Family {
-    /// Which.
-    pub metric: Metric,
-    /// Prometheus name.
-    pub name: &'static str,
-    /// How it behaves.
-    pub kind: Kind,
-    /// Its labels with their values. The rule label of [`RULES_MATCHED`] is the operator's.
-    pub labels: &'static [Label],
-    /// What it means.
-    pub help: &'static str,
-}
-
-/// The families with fixed series, in the order of [`FAMILIES`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // each is described by its row in FAMILIES
-pub enum Metric {
-    Requests,
-    RequestsExempt,
-    RequestsInFlight,
-    Actions,
-    ActionsFailed,
-    Events,
-    FactsMissing,
-    IdentitySuspect,
-    ConfigRejected,
-    ClockSteps,
-    TableTracked,
-    TableUntracked,
-    TableEvictions,
-    TableScanExhausted,
-    TableSlotsUsed,
-    ExchangeSyncs,
-    ExchangeConflicts,
-    ExchangeCorrupt,
-    ExchangeFull,
-    ExchangeUnsynced,
-    ExchangeLost,
-    ExchangeReseeded,
-    ExchangeGivenUp,
-    ExchangeAge,
-    Workers,
-    PlanMemory,
-}
-
-const ACTION: Label = ("action", &["log", "throttle", "deny"]);
-const MODE: Label = ("mode", &["observe", "enforce"]);
-const TABLE: Label = ("table", &["limits", "arrears"]);
-
-/// A table of fixed size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
-    /// The buckets that a worker keeps in slots.
-    Limits,
-    /// What keys without a slot owe.
-    Arrears,
-}
-
-/// Why a request was not judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExemptReason {
-    /// Its path is exempt.
-    Path,
-    /// Its address is trusted.
-    Trusted,
-    /// It is a CORS preflight.
-    Preflight,
-}
-
-/// A fact that a verdict needed and the request did not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fact {
-    /// No readable client address.
-    Address,
-    /// No `:path`.
-    Path,
-    /// No `:authority`.
-    Authority,
-    /// A part of a rule's key.
-    Key,
-}
-
-/// What became of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventOutcome {
-    /// Written.
-    Sent,
-    /// This client had one within the interval, or the worker wrote too many.
-    Suppressed,
-    /// No place to remember the client, so not written.
-    Untracked,
-    /// The host did not take it.
-    Dropped,
-}
-
-/// Every family but [`RULES_MATCHED`].
-#[rustfmt::skip]
-pub const FAMILIES: &[Family] = &[
-    Family { metric: Metric::Requests, name: "weir_requests_total", kind: Kind::Counter, labels: &[], help: "requests seen" },
-    Family { metric: Metric::RequestsExempt, name: "weir_requests_exempt_total", kind: Kind::Counter, labels: &[("reason", &["path", "trusted", "preflight"])], help: "requests that were not judged and not counted, by why" },
-    Family { metric: Metric::RequestsInFlight, name: "weir_requests_in_flight", kind: Kind::Gauge, labels: &[], help: "requests that have begun and not ended" },
-    Family { metric: Metric::Actions, name: "weir_actions_total", kind: Kind::Counter, labels: &[ACTION, MODE], help: "actions of the rules that decided; mode observe: what would have been done. How many of the action log became events is in weir_events_total" },
-    Family { metric: Metric::ActionsFailed, name: "weir_actions_failed_total", kind: Kind::Counter, labels: &[ACTION], help: "actions that Envoy did not carry out" },
-    Family { metric: Metric::Events, name: "weir_events_total", kind: Kind::Counter, labels: &[("outcome", &["sent", "suppressed", "untracked", "dropped"])], help: "events of the log action: written; held back as the client's second in its interval, or above 100 a second of a worker (1,000 at once); held back as there was no place to remember the client; refused by Envoy" },
-    Family { metric: Metric::FactsMissing, name: "weir_facts_missing_total", kind: Kind::Counter, labels: &[("fact", &["address", "path", "authority", "key"])], help: "requests without a fact that a verdict needs: no verdict was given on it" },
-    Family { metric: Metric::IdentitySuspect, name: "weir_identity_suspect_total", kind: Kind::Counter, labels: &[], help: "requests whose client address is a proxy's of client.proxies: not limited by client" },
-    Family { metric: Metric::ConfigRejected, name: "weir_config_rejected_total", kind: Kind::Counter, labels: &[], help: "configurations refused" },
-    Family { metric: Metric::ClockSteps, name: "weir_clock_steps_total", kind: Kind::Counter, labels: &[], help: "readings of the monotonic clock that lay behind an earlier one" },
-    Family { metric: Metric::TableTracked, name: "weir_table_tracked_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that found a place" },
-    Family { metric: Metric::TableUntracked, name: "weir_table_untracked_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that found none. Of limits: let pass, uncounted (which does not happen as long as debts can be evicted). Of arrears: what they owed is forgotten, as others owe more" },
-    Family { metric: Metric::TableEvictions, name: "weir_table_evictions_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that gave their place to another before they were idle. Of limits: what they owe goes to the arrears. Of arrears: it is forgotten here, as others owe more" },
-    Family { metric: Metric::TableScanExhausted, name: "weir_table_scan_exhausted_total", kind: Kind::Counter, labels: &[TABLE], help: "searches for a place that met only keys which may not be evicted" },
-    Family { metric: Metric::TableSlotsUsed, name: "weir_table_slots_used", kind: Kind::Gauge, labels: &[TABLE], help: "places taken, over all workers" },
-    Family { metric: Metric::ExchangeSyncs, name: "weir_exchange_syncs_total", kind: Kind::Counter, labels: &[], help: "requests that asked the process's ledger" },
-    Family { metric: Metric::ExchangeConflicts, name: "weir_exchange_conflicts_total", kind: Kind::Counter, labels: &[], help: "writes that met another worker's and were done again" },
-    Family { metric: Metric::ExchangeCorrupt, name: "weir_exchange_corrupt_total", kind: Kind::Counter, labels: &[], help: "shared values of a wrong form, treated as empty" },
-    Family { metric: Metric::ExchangeFull, name: "weir_exchange_full_total", kind: Kind::Counter, labels: &[], help: "entries for which a ledger shard had no place: that key is limited per worker" },
-    Family { metric: Metric::ExchangeUnsynced, name: "weir_exchange_unsynced_total", kind: Kind::Counter, labels: &[], help: "requests judged on the worker's own view, as the budget for asking was spent" },
-    Family { metric: Metric::ExchangeLost, name: "weir_exchange_lost_total", kind: Kind::Counter, labels: &[], help: "charges lost with an evicted key before they were exchanged" },
-    Family { metric: Metric::ExchangeReseeded, name: "weir_exchange_reseeded_total", kind: Kind::Counter, labels: &[], help: "times a worker forgot all buckets, as the process's seed or epoch changed" },
-    Family { metric: Metric::ExchangeGivenUp, name: "weir_exchange_given_up_total", kind: Kind::Counter, labels: &[], help: "writes given up as every try met another worker's, or as Envoy refused; what they held goes out with the next" },
-    Family { metric: Metric::ExchangeAge, name: "weir_exchange_age_ms", kind: Kind::Gauge, labels: &[], help: "milliseconds between a worker's last two exchanges, over all workers: divide by weir_workers" },
-    Family { metric: Metric::Workers, name: "weir_workers", kind: Kind::Gauge, labels: &[], help: "workers that serve requests" },
-    Family { metric: Metric::PlanMemory, name: "weir_plan_memory_bytes", kind: Kind::Gauge, labels: &[], help: "bytes of tables and configuration, over all workers that serve" },
-];
-
-/// Which rule matched, and whether it binds. Its first label is the operator's rule name.
-pub const RULES_MATCHED: &str = "weir_rules_matched_total";
-/// What [`RULES_MATCHED`] means.
-pub const RULES_MATCHED_HELP: &str = "requests that a rule decided; mode observe: would have decided";
+use crate::bans::Reason;
+use crate::counters::table;
+use crate::detect::signal::Kind as Signal;
+use crate::detect::surge::Dimension;
+use crate::policy::{Action, Cause, Mode, Ruling, Rulings};
 
 /// One series: its full name and its number.
 #[derive(Debug)]
-struct Series {
+struct Number {
     name: Box<str>,
     kind: Kind,
     value: i64,
     published: i64,
 }
 
-/// The two series of one rule.
+/// The two series, by mode, of one rule or tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RuleSeries(usize);
+pub struct Series(usize);
 
 /// All series of one worker.
 #[derive(Debug)]
 pub struct Metrics {
-    series: Vec<Series>,
+    series: Vec<Number>,
     /// Where each family's series begin.
     offsets: Box<[usize]>,
 }
@@ -185,24 +47,33 @@ impl Metrics {
         for family in FAMILIES {
             offsets.push(series.len());
             expand(family.name, family.labels, &mut |name| {
-                series.push(Series { name: name.into(), kind: family.kind, value: 0, published: 0 });
+                series.push(Number { name: name.into(), kind: family.kind, value: 0, published: 0 });
             });
         }
         Metrics { series, offsets: offsets.into_boxed_slice() }
     }
 
     /// The series of a rule; the same ones when the name comes again.
-    pub fn rule(&mut self, rule: &str) -> RuleSeries {
-        let name = |mode| format!("{RULES_MATCHED}.rule.{rule}.mode.{mode}");
+    pub fn rule(&mut self, rule: &str) -> Series {
+        self.by_mode(&format!("{RULES_MATCHED}.rule.{rule}"))
+    }
+
+    /// The series of the tier that begins at a score.
+    pub fn tier(&mut self, min_score: u8) -> Series {
+        self.by_mode(&format!("{TIERS_DECIDED}.tier.{min_score}"))
+    }
+
+    fn by_mode(&mut self, family: &str) -> Series {
+        let name = |mode| format!("{family}.mode.{mode}");
         let first = name(MODE.1.first().copied().unwrap_or_default());
         if let Some(index) = self.series.iter().position(|series| *series.name == *first) {
-            return RuleSeries(index);
+            return Series(index);
         }
         let index = self.series.len();
         for mode in MODE.1 {
-            self.series.push(Series { name: name(mode).into(), kind: Kind::Counter, value: 0, published: 0 });
+            self.series.push(Number { name: name(mode).into(), kind: Kind::Counter, value: 0, published: 0 });
         }
-        RuleSeries(index)
+        Series(index)
     }
 
     /// One more in a family without labels.
@@ -234,19 +105,43 @@ impl Metrics {
         self.add(Metric::ActionsFailed, action as usize, 1);
     }
 
-    /// A ruling: the rule that decided and the actions that follow.
-    pub fn count_ruling(&mut self, rule: Option<&RuleSeries>, response: Response) {
-        if let Some(&rule) = rule {
-            self.count_rule(rule, response.mode);
+    /// A signal that was raised.
+    pub fn count_signal(&mut self, signal: Signal) {
+        self.add(Metric::Signals, signal as usize, 1);
+    }
+
+    /// A ban that was made.
+    pub fn count_ban(&mut self, reason: Reason) {
+        self.add(Metric::BansIssued, reason as usize, 1);
+    }
+
+    /// The rulings on one request: what decided, and the actions that follow. `series` finds a rule's or tier's. Of a rule
+    /// that a more severe ruling overrules, only its log is carried out.
+    pub fn count_rulings(&mut self, rulings: &Rulings, series: impl Fn(&Cause) -> Option<Series>) {
+        for ruling in rulings.iter() {
+            self.count_cause(ruling, &series);
+            for action in ruling.response.actions.iter() {
+                self.count_action(action, ruling.response.mode);
+            }
         }
-        for action in response.actions.iter() {
-            self.count_action(action, response.mode);
+        if let Some(overruled) = &rulings.overruled {
+            self.count_cause(overruled, &series);
+            if overruled.response.actions.log {
+                self.count_action(Action::Log, overruled.response.mode);
+            }
         }
     }
 
-    fn count_rule(&mut self, rule: RuleSeries, mode: Mode) {
-        if let Some(series) = self.series.get_mut(rule.0 + mode as usize) {
-            series.value += 1;
+    fn count_cause(&mut self, ruling: &Ruling, series: &impl Fn(&Cause) -> Option<Series>) {
+        let mode = ruling.response.mode;
+        match (ruling.cause, series(&ruling.cause)) {
+            (Cause::Ban(_), _) => self.add(Metric::BansRejected, mode as usize, 1),
+            (_, Some(series)) => {
+                if let Some(number) = self.series.get_mut(series.0 + mode as usize) {
+                    number.value += 1;
+                }
+            }
+            (_, None) => {}
         }
     }
 
@@ -255,9 +150,27 @@ impl Metrics {
         self.put(metric, 0, value);
     }
 
+    /// Sets the surges of one dimension so far.
+    pub fn set_surges(&mut self, dimension: Dimension, value: u64) {
+        self.put(Metric::Surges, dimension as usize, value);
+    }
+
     /// Sets such a number of one table.
     pub fn set_table(&mut self, metric: Metric, table: Table, value: u64) {
         self.put(metric, table as usize, value);
+    }
+
+    /// Sets what one table of cells did.
+    pub fn set_cells(&mut self, table: Table, stats: &table::Stats) {
+        for (metric, value) in [
+            (Metric::TableTracked, stats.tracked),
+            (Metric::TableUntracked, stats.contest_lost + stats.scan_exhausted),
+            (Metric::TableEvictions, stats.evictions),
+            (Metric::TableScanExhausted, stats.scan_exhausted),
+            (Metric::TableSlotsUsed, stats.used.into()),
+        ] {
+            self.set_table(metric, table, value);
+        }
     }
 
     /// Hands every difference since the last time to `publish(series, name, kind, difference)`. One that is not
@@ -299,7 +212,7 @@ impl Metrics {
         }
     }
 
-    fn at(&mut self, metric: Metric, series: usize) -> Option<&mut Series> {
+    fn at(&mut self, metric: Metric, series: usize) -> Option<&mut Number> {
         let offset = *self.offsets.get(metric as usize)?;
         self.series.get_mut(offset + series)
     }
@@ -318,7 +231,7 @@ fn expand(name: &str, labels: &[Label], each: &mut impl FnMut(&str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Actions;
+    use crate::policy::{Actions, Response};
 
     fn flushed(metrics: &mut Metrics) -> Vec<(String, i64)> {
         let mut out = Vec::new();
@@ -330,40 +243,47 @@ mod tests {
     }
 
     #[test]
-    fn families_stand_in_the_order_of_their_names() {
-        for (index, family) in FAMILIES.iter().enumerate() {
-            assert_eq!(family.metric as usize, index, "{}", family.name);
-        }
-    }
-
-    #[test]
-    fn labels_have_the_words_of_actions_and_modes() {
-        assert_eq!(ACTION.1, Action::ALL.map(Action::name));
-        assert_eq!(MODE.1, [Mode::Observe, Mode::Enforce].map(Mode::name));
-    }
-
-    #[test]
     fn each_count_goes_to_its_own_series() {
         let mut metrics = Metrics::new();
         metrics.count(Metric::Requests);
-        let actions = Actions::new(&[Action::Throttle]).unwrap();
-        metrics.count_ruling(None, Response { mode: Mode::Enforce, actions });
+        let rule = metrics.rule("r");
+        assert_eq!(metrics.rule("r"), rule);
+        let tier = metrics.tier(60);
+        let ruling = |cause, mode, actions: &[Action]| {
+            let response = Response { mode, actions: Actions::new(actions).unwrap() };
+            Some(Ruling { cause, response, counted: None, limit: None })
+        };
+        let rulings = Rulings {
+            enforced: ruling(Cause::Tier(60), Mode::Enforce, &[Action::Throttle]),
+            observed: ruling(Cause::Ban(Reason::Ledger), Mode::Observe, &[Action::Deny]),
+            overruled: ruling(Cause::Rule(0), Mode::Enforce, &[Action::Log, Action::Tarpit]),
+        };
+        metrics.count_rulings(&rulings, |cause| match cause {
+            Cause::Rule(_) => Some(rule),
+            Cause::Tier(_) => Some(tier),
+            Cause::Ban(_) => None,
+        });
+        metrics.count_signal(Signal::SourceSurge);
+        metrics.count_ban(Reason::Tier);
         metrics.count_exempt(ExemptReason::Preflight);
         metrics.count_missing(Fact::Key);
         metrics.count_event(EventOutcome::Dropped);
-        let rule = metrics.rule("r");
-        metrics.count_rule(rule, Mode::Observe);
-        assert_eq!(metrics.rule("r"), rule);
         let names: Vec<String> = flushed(&mut metrics).into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,
             [
                 "weir_requests_total",
                 "weir_requests_exempt_total.reason.preflight",
+                "weir_actions_total.action.log.mode.enforce",
                 "weir_actions_total.action.throttle.mode.enforce",
+                "weir_actions_total.action.deny.mode.observe",
                 "weir_events_total.outcome.dropped",
                 "weir_facts_missing_total.fact.key",
-                "weir_rules_matched_total.rule.r.mode.observe",
+                "weir_signals_total.signal.traffic_source_surge",
+                "weir_bans_issued_total.reason.tier",
+                "weir_bans_rejected_total.mode.observe",
+                "weir_rules_matched_total.rule.r.mode.enforce",
+                "weir_tiers_decided_total.tier.60.mode.enforce",
             ]
         );
     }

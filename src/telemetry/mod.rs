@@ -1,8 +1,9 @@
 //! Metrics and events as data. The host carries them out.
 //!
-//! * [`metrics`]: the closed list of what is counted.
-//! * [`events`]: what is told about one decision, as a line of JSON.
+//! * [`families`]: the closed list of what is counted; [`metrics`]: the numbers of one worker.
+//! * [`events`]: what is told about one decision, as lines of JSON.
 
 pub mod events;
+pub mod families;
 mod json;
 pub mod metrics;

@@ -36,13 +36,17 @@ impl Worker {
             self.pairs.push(name, value);
         }
         let headers = Headers::parse(self.pairs.encode());
-        let request = Request { source: Some(&source[..length]), route: None, headers };
+        let route = Some(&b"shop"[..]);
+        let request = Request { source: Some(&source[..length]), route, headers, ..Request::default() };
         self.now = self.now + Nanos(50_000);
         let (decision, ticket) = self.engine.on_request(self.id, &request, self.now);
+        if decision.is_told() {
+            self.engine.report(self.id, &decision, &request, self.now);
+        }
         if let Some(ruling) = decision.rulings.enforced {
-            self.engine.report(self.id, &decision.rulings, &request, self.now);
             self.reply.write(&ruling, &request);
         }
+        self.engine.notify(|_, _| ());
         self.engine.on_complete(ticket);
     }
 }
@@ -50,7 +54,9 @@ impl Worker {
 #[test]
 fn requests_and_ticks_allocate_nothing_after_warm_up() {
     let config = r#"{"mode": "enforce", "consumer": {"from": [{"header": "x-api-key"}]},
-        "exempt": [{"path": "/healthz"}], "events": {"log": false}, "rules": [
+        "exempt": [{"path": "/healthz"}], "events": {"log": false}, "tables": {"max_keys": 8192},
+        "traffic": {"bucket_seconds": 1, "source_floor_rps": 20}, "policy": {"why_header": "x-why", "ban": {"duration_seconds": 1},
+        "tiers": [{"min_score": 40, "action": "throttle"}, {"min_score": 80, "action": "block"}]}, "rules": [
         {"name": "client", "filter": {"max_req_rate": 5}, "action": ["log", "throttle"]},
         {"name": "path", "filter": {"max_req_rate": 5, "match": {"path_prefix": "/a"}}, "action": ["deny"]},
         {"name": "consumer", "filter": {"key": ["client", "consumer"], "max_req_rate": "10/m"}, "action": ["deny"]}]}"#;

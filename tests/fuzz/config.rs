@@ -6,6 +6,9 @@ use weir::config;
 
 use super::{EVERYTHING, text};
 
+const TRAFFIC: &str = include_str!("../../testdata/config/good/traffic.json");
+const POLICY: &str = include_str!("../../testdata/config/good/policy.json");
+
 proptest! {
     #[test]
     fn any_bytes_as_configuration_give_a_plan_or_errors(bytes in vec(any::<u8>(), 0..300)) {
@@ -13,10 +16,14 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_configuration_gives_a_plan_or_errors(at in any::<prop::sample::Index>(), with in text()) {
-        let mut bytes = EVERYTHING.as_bytes().to_vec();
+    fn a_damaged_configuration_gives_a_plan_or_errors(
+        whole in prop::sample::select(&[EVERYTHING, TRAFFIC, POLICY][..]),
+        at in any::<prop::sample::Index>(),
+        with in text(),
+    ) {
+        let mut bytes = whole.as_bytes().to_vec();
         let at = at.index(bytes.len());
-        bytes.splice(at..(at + with.len() / 2).min(EVERYTHING.len()), with);
+        bytes.splice(at..(at + with.len() / 2).min(whole.len()), with);
         if let Err(errors) = config::parse(&bytes) {
             prop_assert!(!errors.to_string().is_empty());
         }

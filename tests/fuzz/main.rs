@@ -14,13 +14,20 @@ use weir::engine::Engine;
 use weir::exchange::Own;
 use weir::shared::mem::MemStore;
 
-/// Every kind of key, match and credential.
+/// Every kind of key, match, credential, action and dimension.
 const EVERYTHING: &str = r#"{"mode": "enforce",
+    "network": {"asn": {"filter_state": "asn"}},
+    "traffic": {"bucket_seconds": 1, "warmup_buckets": 1, "learning_buckets": 2, "route_floor_rps": 1, "source_floor_rps": 1,
+                "consumer_floor_rps": 1, "asn_floor_rps": 1, "routes": {"a": {"surge_factor": 2}}},
+    "policy": {"why_header": "x-why", "throttle": {"quota": 1, "window_seconds": 1}, "ledger": {"limit": 100},
+               "ban": {"duration_seconds": 1, "never": ["network:1"]},
+               "tiers": [{"min_score": 1, "action": "tarpit"}, {"min_score": 40, "action": "challenge"}, {"min_score": 80, "action": "block"}]},
     "client": {"ipv4_prefix": 24, "ipv6_prefix": 48, "proxies": ["10.0.0.0/8"], "trusted_ips": ["192.0.2.0/24"]},
     "exempt": [{"path": "/healthz"}, {"path_prefix": "/internal/", "source": ["198.51.100.0/24"]}],
     "consumer": {"from": [{"header": "authorization"}, {"header": "x-api-key"}, {"cookie": "session"}, {"query": "api_key"}]},
     "rules": [
         {"name": "client", "filter": {"max_req_rate": 1}, "action": ["log", "throttle"]},
+        {"name": "network", "filter": {"key": "network", "max_req_rate": 1}, "action": ["log", "block"]},
         {"name": "consumer", "filter": {"key": "consumer", "max_req_rate": "1/h"}, "action": ["log", "deny"]},
         {"name": "route", "filter": {"key": "route", "max_req_rate": 1000000}, "action": ["log"]},
         {"name": "mixed", "mode": "observe",

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use weir::policy::Action;
+use weir::policy::tarpit::StreamId;
 use weir::reply::Reply;
 use weir::request::Request;
 use weir::request::headers::{Headers, Pairs};
@@ -50,17 +50,23 @@ proptest! {
         let id = engine.configure("weir", support::plan(EVERYTHING), Nanos::ZERO);
         let mut reply = Reply::default();
         for (source, route, headers, now) in &requests {
-            let request = Request { source: source.as_deref(), route: route.as_deref(), headers: Headers::parse(headers) };
+            let request = Request { source: source.as_deref(), route: route.as_deref(), network: route.as_deref(), headers: Headers::parse(headers) };
             let (decision, ticket) = engine.on_request(id, &request, Nanos(*now));
             if let Some(ruling) = decision.rulings.enforced {
                 let refused = reply.write(&ruling, &request);
-                prop_assert_eq!(refused, ruling.response.actions.answer > Action::Log);
+                prop_assert_eq!(refused, ruling.answer().refuses());
             }
-            if let Some(event) = engine.report(id, &decision.rulings, &request, Nanos(*now)) {
+            for event in engine.report(id, &decision, &request, Nanos(*now)) {
                 prop_assert!(serde_json::from_str::<serde_json::Value>(&event.to_json(*now)).is_ok());
             }
+            let why = engine.why(id).map(|(_, why)| why).unwrap_or_default();
+            prop_assert!(why.bytes().all(|b| b == b' ' || b.is_ascii_graphic()), "a header is one line: {why:?}");
+            engine.hold(id, StreamId(*now as u32), Nanos(*now));
             engine.on_complete(ticket);
+            engine.hear(headers, Nanos(*now));
             engine.on_tick(Nanos(now.wrapping_mul(3)));
+            while engine.due().is_some() {}
+            engine.notify(|_, _| ());
         }
     }
 }

@@ -27,6 +27,10 @@ pub struct Process {
     workers: Vec<Worker>,
     pub now: Nanos,
     metrics: Vec<(String, i64)>,
+    /// Notices of bans get lost.
+    pub deaf: bool,
+    /// The number of every caller's network.
+    pub network: Option<String>,
 }
 
 struct Worker {
@@ -42,10 +46,10 @@ pub enum Got {
     Refused(Action),
 }
 
-/// A decision, and the event that tells of it.
+/// A decision, and the events that tell of it.
 pub struct Told {
     pub decision: Decision,
-    pub event: Option<Event>,
+    pub events: Vec<Event>,
 }
 
 /// One request of a story.
@@ -54,17 +58,22 @@ pub struct Call<'a> {
     pub from: &'a str,
     pub method: &'a str,
     pub path: &'a str,
+    pub route: &'a str,
     pub headers: Vec<(&'a str, &'a [u8])>,
 }
 
 /// A plain `GET /` from an address.
 pub fn get(from: &str) -> Call<'_> {
-    Call { from, method: "GET", path: "/", headers: Vec::new() }
+    Call { from, method: "GET", path: "/", route: "shop", headers: Vec::new() }
 }
 
 impl<'a> Call<'a> {
     pub fn path(self, path: &'a str) -> Self {
         Call { path, ..self }
+    }
+
+    pub fn route(self, route: &'a str) -> Self {
+        Call { route, ..self }
     }
 
     pub fn header(mut self, name: &'a str, value: &'a str) -> Self {
@@ -84,6 +93,8 @@ impl Process {
             workers: Vec::new(),
             now: Nanos::from_secs(1000),
             metrics: Vec::new(),
+            deaf: false,
+            network: None,
         };
         for index in 0..workers {
             process.workers.push(Process::worker(&process.store, index as u64, json, process.now));
@@ -113,8 +124,38 @@ impl Process {
             let due = worker.next_tick;
             worker.engine.on_tick(due);
             worker.next_tick = due + Nanos::from_millis(TICK_MS);
+            self.carry_notices(due);
         }
         self.now = end;
+    }
+
+    /// What the host's queues do: each worker's is its number, from 1 on.
+    fn carry_notices(&mut self, now: Nanos) {
+        let mut sent = Vec::new();
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            worker.engine.set_queue(index as u32 + 1);
+            worker.engine.notify(|queue, notice| sent.push((queue, *notice)));
+        }
+        for (queue, notice) in sent.into_iter().filter(|_| !self.deaf) {
+            if let Some(worker) = self.workers.get_mut((queue as usize).wrapping_sub(1)) {
+                worker.engine.hear(&notice, now);
+            }
+        }
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// One worker's engine, for what a host does beside requests.
+    pub fn engine(&mut self, worker: usize) -> &mut Engine<MemStore> {
+        &mut self.workers[worker].engine
+    }
+
+    /// The filter that requests of one worker go through.
+    pub fn instance(&self, worker: usize) -> InstanceId {
+        self.workers[worker].instance
     }
 
     pub fn wait_ms(&mut self, ms: u64) {
@@ -131,10 +172,8 @@ impl Process {
 
     /// One request on one worker, from begin to end.
     pub fn call_on(&mut self, worker: usize, call: &Call) -> Got {
-        match self.decide_on(worker, call).decision.rulings.enforced {
-            Some(ruling) if ruling.response.actions.answer > Action::Log => {
-                Got::Refused(ruling.response.actions.answer)
-            }
+        match self.decide_on(worker, call).decision.action() {
+            Some(action) if action.refuses() => Got::Refused(action),
             _ => Got::Pass,
         }
     }
@@ -149,8 +188,13 @@ impl Process {
             "{}:4711",
             if call.from.contains(':') { format!("[{}]", call.from) } else { call.from.into() }
         );
-        let request =
-            Request { source: Some(source.as_bytes()), route: None, headers: Headers::parse(pairs.encode()) };
+        let network = self.network.clone();
+        let request = Request {
+            source: Some(source.as_bytes()),
+            route: Some(call.route.as_bytes()),
+            network: network.as_deref().map(str::as_bytes),
+            headers: Headers::parse(pairs.encode()),
+        };
         self.decide_raw(worker, &request)
     }
 
@@ -159,10 +203,13 @@ impl Process {
         let now = self.now;
         let Worker { engine, instance, .. } = &mut self.workers[worker];
         let (decision, ticket) = engine.on_request(*instance, request, now);
-        let told = decision.ruling().is_some();
-        let event = if told { engine.report(*instance, &decision.rulings, request, now) } else { None };
+        let is_told = decision.is_told();
+        let events = if is_told { engine.report(*instance, &decision, request, now) } else { Vec::new() };
         engine.on_complete(ticket);
-        Told { decision, event }
+        if decision.banned.is_some() {
+            self.carry_notices(now);
+        }
+        Told { decision, events }
     }
 
     /// One request, on the workers in turn.

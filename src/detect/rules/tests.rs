@@ -2,6 +2,8 @@ use super::*;
 use crate::counters::bucket::Charge;
 use crate::hash::Key;
 use crate::identity;
+use crate::identity::key::{Caller, KeySpec};
+use crate::identity::subjects::Memos;
 use crate::request::headers::{Headers, Pairs};
 use crate::request::path::{Paths, normalise, normalise_with_parameters};
 
@@ -31,19 +33,27 @@ fn rule(name: &str) -> Rule {
         requests: Some(quota),
         only: None,
         matches: Match::default(),
-        key: 0,
+        key: Keys::CLIENT,
     }
 }
 
 fn settings(rules: Vec<Rule>) -> Settings {
     let claimed = Prefixes::of(["198.51.100.0/24"]);
-    let keys = Box::new([KeySpec::client(), KeySpec(Box::new([Part::Header("x-tenant".into())]))]);
-    Settings { rules: rules.into(), keys, claimed }
+    Settings { rules: rules.into(), claimed }
+}
+
+/// The usual keys, and the tenant.
+fn keys() -> (Keys, KeyIndex) {
+    let mut keys = Keys::default();
+    let tenant = keys.index(KeySpec(Box::new([Part::Header("x-tenant".into())])));
+    (keys, tenant)
 }
 
 /// Sends each request (`SOURCE METHOD HOST PATH`) in turn; gives the rules that matched the last one.
 fn matched(settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16> {
     let mut rules = Rules::new(settings, &SEED, 0);
+    let (keys, _) = keys();
+    let mut memos = Memos::new(&keys);
     let mut last = Vec::new();
     for request in requests {
         let mut words = request.split(' ');
@@ -56,6 +66,7 @@ fn matched(settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16
             source: Some(source.as_bytes()),
             route: Some(b"checkout"),
             headers: Headers::parse(pairs.encode()),
+            ..Request::default()
         };
         let mut path = Vec::new();
         normalise(request.path().unwrap_or_default(), &mut path);
@@ -63,9 +74,9 @@ fn matched(settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16
         let mut other = Vec::new();
         let has_other = normalise_with_parameters(request.path().unwrap_or_default(), &mut other);
         let paths = Paths { normal: Some(&path), other: has_other.then_some(&other) };
-        let facts = Facts { request: &request, paths, seed: &SEED };
-        let mut caller = Caller::of(&identity, &request);
-        let found = rules.observe(settings, &facts, &mut caller, meter, Nanos::ZERO);
+        let facts = Facts { request: &request, paths };
+        let mut subjects = Subjects::of(Caller::of(&identity, &request), &keys, SEED, &mut memos);
+        let found = rules.observe(settings, &facts, &mut subjects, meter, Nanos::ZERO);
         last = found.hits.iter().map(|hit| hit.rule).collect();
     }
     last
@@ -116,7 +127,7 @@ fn a_rule_applies_where_all_its_conditions_hold() {
 
 #[test]
 fn a_request_without_part_of_the_key_is_not_counted() {
-    let settings = settings(vec![Rule { key: 1, ..rule("tenant") }]);
+    let settings = settings(vec![Rule { key: keys().1, ..rule("tenant") }]);
     let mut meter = Count::default();
     assert_eq!(matched(&settings, &mut meter, &["192.0.2.1:1 GET h /", "192.0.2.1:1 GET h /"]), NONE);
     assert!(meter.0.is_empty());

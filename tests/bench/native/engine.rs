@@ -9,10 +9,12 @@ use weir::request::Request;
 use weir::request::headers::{Headers, Pairs};
 use weir::shared::mem::MemStore;
 
-use crate::{At, Events, STEP, TICK, TICK_EVENTS};
+use crate::{At, Events, STEP, TICK};
 
 const ONE_RULE: &str = include_str!("../config/one_rule.json");
 const THREE_RULES: &str = include_str!("../config/three_rules.json");
+const GUARD: &str = include_str!("../config/guard.json");
+const EVERYTHING: &str = include_str!("../config/everything.json");
 
 /// Clients far below the limit.
 #[divan::bench(args = [1, 50_000], sample_size = TICK, sample_count = 60)]
@@ -26,6 +28,18 @@ fn three_rules(bencher: Bencher, clients: u32) {
     bench(bencher, THREE_RULES, clients);
 }
 
+/// No rule, but the traffic guard as it is by default: route and client.
+#[divan::bench(args = [1, 50_000], sample_size = TICK, sample_count = 60)]
+fn guard(bencher: Bencher, clients: u32) {
+    bench(bencher, GUARD, clients);
+}
+
+/// The three rules and all four dimensions of the guard.
+#[divan::bench(args = [1, 50_000], sample_size = TICK, sample_count = 60)]
+fn everything(bencher: Bencher, clients: u32) {
+    bench(bencher, EVERYTHING, clients);
+}
+
 /// Clients far above the limit: all but one request per second and client is refused, and answered.
 #[divan::bench(args = [1, 1_000], sample_size = TICK, sample_count = 60)]
 fn refused(bencher: Bencher, clients: u32) {
@@ -35,19 +49,9 @@ fn refused(bencher: Bencher, clients: u32) {
 /// One tick with 10,000 events of so many clients to tell the others.
 #[divan::bench(args = [1, 1_000, 50_000], sample_size = 1, sample_count = 60)]
 fn tick(bencher: Bencher, clients: u32) {
-    let (mut worker, mut events) = warm(ONE_RULE, clients);
-    // Each iteration finds its events done already, by the input of the next.
-    let worker = std::cell::RefCell::new(&mut worker);
-    let inputs = || {
-        let mut last = events.now;
-        for _ in 0..TICK_EVENTS {
-            let at = events.next();
-            last = at.now;
-            worker.borrow_mut().request(At { tick: false, ..at });
-        }
-        last
-    };
-    bencher.with_inputs(inputs).bench_local_values(|now| worker.borrow_mut().engine.on_tick(now));
+    crate::bench_tick(bencher, warm(ONE_RULE, clients), Worker::request, |worker, now| {
+        worker.engine.on_tick(now);
+    });
 }
 
 fn bench(bencher: Bencher, configuration: &str, clients: u32) {
@@ -103,10 +107,15 @@ impl Worker {
         let (source, digits) = &self.sources[at.who as usize];
         self.headers[self.key_at..][..digits.len()].copy_from_slice(digits);
         let headers = Headers::parse(&self.headers);
-        let request = Request { source: Some(source.as_bytes()), route: None, headers };
+        let request = Request {
+            source: Some(source.as_bytes()),
+            route: Some(b"catalog"),
+            network: Some(b"64500"),
+            headers,
+        };
         let (decision, ticket) = self.engine.on_request(self.instance, &request, at.now);
         if let Some(ruling) = &decision.rulings.enforced {
-            divan::black_box(self.engine.report(self.instance, &decision.rulings, &request, at.now));
+            divan::black_box(self.engine.report(self.instance, &decision, &request, at.now));
             divan::black_box(self.reply.write(ruling, &request));
         }
         self.engine.on_complete(ticket);

@@ -14,6 +14,7 @@
 
 mod engine;
 mod parts;
+mod surge;
 
 use weir::time::Nanos;
 
@@ -68,4 +69,24 @@ impl Events {
             event(at);
         }
     }
+}
+
+/// One tick after a tick's events: each iteration finds them done already, by the input of the next.
+fn bench_tick<W>(
+    bencher: divan::Bencher,
+    (mut worker, mut events): (W, Events),
+    event: impl Fn(&mut W, At),
+    tick: impl Fn(&mut W, Nanos),
+) {
+    let worker = std::cell::RefCell::new(&mut worker);
+    let inputs = || {
+        let mut last = events.now;
+        for _ in 0..TICK_EVENTS {
+            let at = events.next();
+            last = at.now;
+            event(&mut worker.borrow_mut(), At { tick: false, ..at });
+        }
+        last
+    };
+    bencher.with_inputs(inputs).bench_local_values(|now| tick(&mut worker.borrow_mut(), now));
 }

@@ -2,12 +2,11 @@
 
 use divan::{Bencher, black_box};
 use weir::config;
-use weir::counters::bucket::{Charge, Quota};
+
 use weir::counters::ewma::{Ewma, Span};
 use weir::counters::histogram::Sliding;
-use weir::detect::rules::Hit;
-use weir::hash::{Seed, SubjectHash, mix};
-use weir::policy::{Action, Actions, Mode, Response, Ruling};
+use weir::hash::{Seed, mix};
+use weir::policy::{Action, Actions, Cause, Limit, Mode, Response, Ruling};
 use weir::reply::Reply;
 use weir::request::headers::{Headers, Pairs};
 use weir::request::{Request, address, path};
@@ -87,10 +86,14 @@ fn write_reply(bencher: Bencher, accept: &str) {
     pairs.push("accept", accept.as_bytes());
     pairs.push("origin", b"https://shop.example.com");
     let request = Request { headers: Headers::parse(pairs.encode()), ..Request::default() };
-    let quota = Quota { interval: Nanos::from_millis(10), burst: 100, charge: Charge::Admitted };
-    let hit = Hit { rule: 0, wait: Nanos::from_millis(2500), quota, subject: SubjectHash(1) };
-    let actions = Actions::new(&[Action::Log, Action::Throttle]).unwrap();
-    let ruling = Ruling { hit, response: Response { mode: Mode::Enforce, actions } };
+    let actions = Actions::only(Action::Throttle);
+    let limit = Some(Limit { requests: 200, window: Nanos::from_secs(2), wait: Nanos::from_millis(2500) });
+    let ruling = Ruling {
+        cause: Cause::Rule(0),
+        response: Response { mode: Mode::Enforce, actions },
+        counted: None,
+        limit,
+    };
     let mut reply = Reply::default();
     bencher.bench_local(|| {
         reply.write(black_box(&ruling), &request);

@@ -1,0 +1,27 @@
+//! What each worker keeps, in words.
+
+use super::units::mib;
+use std::fmt::Write;
+use weir::config::plan::Plan;
+use weir::config::schema::TABLES_BYTES;
+use weir::config::sizes::{Share, shares};
+
+/// A line per table, and all together.
+pub fn describe(plan: &Plan, out: &mut String) {
+    let total = plan.tables_bytes();
+    let _ = writeln!(out, "memory   {} of each worker, of {} at most", mib(total), mib(TABLES_BYTES));
+    for share in shares(plan) {
+        let _ = writeln!(out, "         {}: {}", contents(&share), mib(share.bytes));
+    }
+}
+
+fn contents(share: &Share) -> String {
+    let entries = share.entries;
+    match share.field {
+        "slots" => format!("{entries} slots for callers that rules count"),
+        "max_keys" => format!("{entries} keys that the traffic guard follows"),
+        "sketch_buckets" => format!("room for {} debts of callers without a slot", 8 * u64::from(entries)),
+        "bans" => format!("{entries} bans"),
+        _ => format!("{entries} places for requests that are held"),
+    }
+}

@@ -1,0 +1,77 @@
+//! What is done about what was found.
+
+use super::*;
+
+/// The fields, in the order of the reference.
+pub const FIELDS: &[Field] = &[
+    text(
+        "policy.tiers[].min_score",
+        "whole number, 1–100 points",
+        "required",
+        "The tier is reached from this score on; of those reached the highest acts. Without `tiers`: 40 challenge, 60 throttle, 90 deny. `[]` is none.",
+        "Fewer requests reach it.",
+    ),
+    text(
+        "policy.tiers[].action",
+        "`log`, `tarpit`, `throttle`, `challenge`, `deny`, `block` or `close`",
+        "required",
+        "What happens to a request in this tier, as in rules. `throttle` lets pass what `policy.throttle` says. `challenge` acts as `throttle`, and `close` as `deny`, in this version.",
+        "",
+    ),
+    text(
+        "policy.why_header",
+        "name of a header",
+        "none",
+        "A response header that says the action, its tier or rule, the score, the signals and whom they are about. For finding out why: callers see it too.",
+        "",
+    ),
+    Field {
+        path: "policy.throttle.quota",
+        form: Form::Count(QUOTA),
+        meaning: "Requests of one caller that pass in each window while it is in a tier that throttles.",
+        raising: "More requests pass.",
+    },
+    Field {
+        path: "policy.throttle.window_seconds",
+        form: Form::Number(QUOTA_WINDOW),
+        meaning: "The window of that quota.",
+        raising: "Fewer requests pass per second.",
+    },
+    Field {
+        path: "policy.tarpit.delay_ms",
+        form: Form::Count(TARPIT_DELAY_MS),
+        meaning: "How long `tarpit` holds a request before it passes.",
+        raising: "Callers wait longer.",
+    },
+    Field {
+        path: "policy.tarpit.max_concurrent",
+        form: Form::Count(TARPIT_MOST),
+        meaning: "Requests that the process holds at once. Beyond, they pass at once.",
+        raising: "More requests wait; each keeps a stream of Envoy's, and 16 bytes of each worker.",
+    },
+    Field {
+        path: "policy.ledger.limit",
+        form: Form::Count(LEDGER_LIMIT),
+        meaning: "Each request that is refused by `deny` or `block` charges its caller with its score, as far as that is the caller's own doing. Who is charged so much within the window is banned.",
+        raising: "Bans come later.",
+    },
+    Field {
+        path: "policy.ledger.window_seconds",
+        form: Form::Number(LEDGER_WINDOW),
+        meaning: "The window, which begins with the first charge.",
+        raising: "Charges count for longer; bans come earlier.",
+    },
+    Field {
+        path: "policy.ban.duration_seconds",
+        form: Form::Number(BAN),
+        meaning: "How long a ban lasts: one by the ledger or by `block`.",
+        raising: "Longer bans.",
+    },
+    text(
+        "policy.ban.never",
+        "list of `client:203.0.113.7`, `client:10.0.0.0/8`, `network:64500`, `consumer:sha256:` and 64 hex digits",
+        "nobody",
+        "Callers that are refused like others, and never banned.",
+        "More callers are never banned.",
+    ),
+];
