@@ -209,16 +209,27 @@ async fn what_is_in_force_is_logged_once_with_what_may_not_be_meant() {
     }
     proxy.metric_becomes("weir_requests_total", &[], 8).await;
     assert_eq!(
-        count(&proxy.log(), "mode observe, 0 rules of which 0 enforced, 0 exemptions"),
+        count(
+            &proxy.log(),
+            "mode observe, 0 rules of which 0 enforced, traffic guard observed, 3 tiers, 0 exemptions"
+        ),
         1,
         "{}",
         proxy.log()
     );
-    assert_eq!(count(&proxy.log(), "there are no rules, so nothing is limited"), 1, "{}", proxy.log());
+    assert_eq!(
+        count(&proxy.log(), "nothing is refused: the traffic guard observes, and no rule is enabled"),
+        1,
+        "{}",
+        proxy.log()
+    );
 
     assert_eq!(proxy.reconfigure(enforce(json!([slow_rule("r", 3, &["throttle"])]))).await, Update::Accepted);
     assert_eq!(
-        count(&proxy.log(), "mode enforce, 1 rule of which 1 enforced, 0 exemptions"),
+        count(
+            &proxy.log(),
+            "mode enforce, 1 rule of which 1 enforced, traffic guard enforced, 3 tiers, 0 exemptions"
+        ),
         1,
         "{}",
         proxy.log()

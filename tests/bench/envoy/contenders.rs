@@ -62,6 +62,11 @@ fn all() -> Vec<Contender> {
             let label =
                 "**Weir**, 4,096 slots: with many clients nearly each request takes the slot of another";
             all.push(wasm("weir-small", label, limit, filters::weir_small(&weir), &weir));
+            let guard = filters::weir_guard(&weir);
+            all.push(wasm("weir-guard", "**Weir**, the traffic guard alone", limit, guard, &weir));
+            let everything = filters::weir_everything(&weir);
+            let label = "**Weir**, three rules and the guard, everything on";
+            all.push(wasm("weir-all", label, limit, everything, &weir));
         }
         for module in &others {
             let module = absolute(module);

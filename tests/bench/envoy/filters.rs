@@ -45,6 +45,16 @@ pub fn weir_three_rules(wasm: &Path, limit: Limit) -> Value {
     wasm_filter("weir", "weir", wasm, &with_limit(include_str!("../config/three_rules.json"), limit))
 }
 
+/// Weir without a rule: the traffic guard as it is by default.
+pub fn weir_guard(wasm: &Path) -> Value {
+    wasm_filter("weir", "weir", wasm, include_str!("../config/guard.json"))
+}
+
+/// Weir with everything that it has: three rules, and all dimensions of the traffic guard.
+pub fn weir_everything(wasm: &Path) -> Value {
+    wasm_filter("weir", "weir", wasm, include_str!("../config/everything.json"))
+}
+
 /// Weir with a table that is far too small for the clients: each takes the slot of another, who leaves what it owes.
 pub fn weir_small(wasm: &Path) -> Value {
     wasm_filter("weir", "weir", wasm, include_str!("../config/small_tables.json"))

@@ -9,6 +9,9 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::wait::DEADLINE;
 
 /// A request to be sent, over and over if need be.
 #[derive(Clone)]
@@ -155,9 +158,10 @@ impl Client {
         Client { address, protocol, connection: None }
     }
 
-    /// Sends one request and reads the whole answer. A connection error fails the test.
+    /// Sends one request and reads the whole answer. A connection error fails the test, and so does no answer in time.
     pub async fn send(&mut self, ask: Ask) -> Answer {
-        self.try_send(ask).await.expect("the proxy answers")
+        let answer = timeout(DEADLINE, self.try_send(ask)).await.expect("the proxy answers in time");
+        answer.expect("the proxy answers")
     }
 
     /// Sends the same request `n` times, one after the other.

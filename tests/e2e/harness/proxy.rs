@@ -9,7 +9,7 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
 use tokio::net::TcpSocket;
 
-use super::client::{Client, Protocol};
+use super::client::{Ask, Client, Protocol};
 use super::envoy::{self, Front};
 use super::observe::{self, AccessLine, Metrics};
 use super::raw::RawConnection;
@@ -200,6 +200,22 @@ impl Proxy {
     /// A new HTTP/2 client of the main listener.
     pub fn http2(&self) -> Client {
         Client::new(self.address(), Protocol::Http2)
+    }
+
+    /// One client for each worker, in the order of workers: each has sent this request once, so that every worker serves.
+    pub async fn http1_of_each_worker(&self, ask: Ask) -> Vec<Client> {
+        let mut before = self.connections_per_worker().await;
+        let mut clients: Vec<Option<Client>> = before.iter().map(|_| None).collect();
+        while clients.iter().any(Option::is_none) {
+            // Which worker gets a connection is the kernel's choice.
+            let mut client = self.http1();
+            client.send(ask.clone()).await;
+            let after = self.connections_per_worker().await;
+            let worker = (0..after.len()).find(|&at| after[at] > before[at]).expect("a worker has it");
+            clients[worker] = Some(client);
+            before = after;
+        }
+        clients.into_iter().flatten().collect()
     }
 
     pub async fn raw(&self) -> RawConnection {

@@ -1,7 +1,7 @@
 //! The service behind the proxy: counts what reaches it and answers as the path says.
 //!
-//! `/status/503` answers 503, `/delay/200` answers after 200 ms, a gRPC request gets `grpc-status: 0` in the trailers,
-//! everything else 200 and `hello`.
+//! `/status/503` answers 503, `/delay/200` answers after 200 ms, `/echo` answers with the request's body, a gRPC request
+//! gets `grpc-status: 0` in the trailers, everything else 200 and `hello`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -81,7 +81,7 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
     seen.lock().unwrap().push(parts);
     // Read to the end, so that the connection can serve the next request.
-    let _ = body.collect().await;
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
 
     if let Some(ms) = path.strip_prefix("/delay/").and_then(|ms| ms.parse().ok()) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -91,7 +91,8 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
     let response = if is_grpc {
         response.header("content-type", "application/grpc").body(grpc_body())
     } else {
-        response.header("content-type", "text/plain").body(Full::from("hello").boxed_unsync())
+        let answer = if path == "/echo" { body } else { Bytes::from_static(b"hello") };
+        response.header("content-type", "text/plain").body(Full::from(answer).boxed_unsync())
     };
     Ok(response.unwrap())
 }
