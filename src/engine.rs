@@ -200,12 +200,6 @@ impl<S: Store + Clone> Engine<S> {
         self.serving.as_mut()?.tarpit.due(now)
     }
 
-    /// Are there more of them?
-    pub fn has_due(&self) -> bool {
-        let now = self.clock.last();
-        self.serving.as_ref().is_some_and(|serving| serving.tarpit.has_due(now))
-    }
-
     /// A request has ended.
     pub fn on_complete(&mut self, ticket: Ticket) {
         let Ticket(()) = ticket;

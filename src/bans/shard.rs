@@ -163,7 +163,7 @@ impl<'a> Shard<'a> {
     fn read(&self, bytes: &[u8]) -> Entry {
         let (key, record) = decode(bytes);
         let end = self.now + MAX_BAN + SKEW;
-        if !record.counts(self.now) || record.keep > end || shard_of(key) != self.number {
+        if !record.counts(self.now) || record.keep > end || Sharded::Bans.of(key) != self.number {
             Entry::Free
         } else if bytes.get(29..) == Some(&self.era.0) {
             Entry::Of(key, record)
@@ -172,13 +172,6 @@ impl<'a> Shard<'a> {
         }
     }
 }
-
-/// The shard of a key, and its range in a table: the top six bits.
-pub fn shard_of(key: Key) -> usize {
-    (key.0 >> 58) as usize
-}
-
-const _: () = assert!(Sharded::Bans.shards() == 1 << 6);
 
 fn decode(bytes: &[u8]) -> (Key, Record) {
     let until = Nanos(u64_at(bytes, 8));

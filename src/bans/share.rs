@@ -7,7 +7,7 @@
 use super::Bans;
 use super::book::Book;
 use super::record::Record;
-use super::shard::{Entry, Shard, shard_of};
+use super::shard::{Entry, Shard};
 use super::versions::shards;
 use crate::counters::marks::Marks;
 use crate::hash::Key;
@@ -18,7 +18,7 @@ use crate::time::Nanos;
 impl<S: Store> Bans<S> {
     /// Changes what is recorded of a key, and has it told to the others. Returns what was known before, here and there.
     pub(super) fn publish(&mut self, key: Key, now: Nanos, change: impl Fn(Record) -> Record) -> Record {
-        let (known, number, era) = (self.book.get(key), shard_of(key), self.era);
+        let (known, number, era) = (self.book.get(key), Sharded::Bans.of(key), self.era);
         let (mut before, mut recorded, mut changed, mut corrupt) = (known, true, false, false);
         let name = ShardName::new(Sharded::Bans, number);
         let outcome = update(&mut self.store, name.as_str(), &mut self.blob, |bytes| {

@@ -1,4 +1,3 @@
-use super::shard::shard_of;
 use super::*;
 use crate::hash::{Seed, mix};
 use crate::shared::mem::{Faults, MemStore};
@@ -29,7 +28,7 @@ fn banned(bans: &mut Bans<MemStore>, n: u64, now: Nanos) -> bool {
 }
 
 fn shard_name(n: u64) -> String {
-    ShardName::new(Sharded::Bans, shard_of(key(n))).as_str().to_owned()
+    ShardName::new(Sharded::Bans, Sharded::Bans.of(key(n))).as_str().to_owned()
 }
 
 #[test]
@@ -54,7 +53,7 @@ fn who_is_told_reads_at_once_and_only_what_it_is_told_of() {
     let (mut one, mut other) = (worker(&store), worker(&store));
     one.ban(key(1), until(9), RULE, NOW);
     let news = one.take_news();
-    assert_eq!((news, one.take_news()), (1 << shard_of(key(1)), 0));
+    assert_eq!((news, one.take_news()), (1 << Sharded::Bans.of(key(1)), 0));
     other.hear(!news, NOW);
     assert!(!banned(&mut other, 1, NOW));
     let gets = store.calls().gets;
@@ -143,7 +142,7 @@ fn a_foreign_ban_of_the_last_generation_can_be_lifted() {
     let store = MemStore::new();
     let mut bytes = Vec::new();
     let foreign = Record { until: until(900), keep: until(900), generation: u32::MAX, reason: RULE };
-    shard::Shard::open(&mut bytes, shard_of(key(1)), era(0), NOW).put(key(1), foreign);
+    shard::Shard::open(&mut bytes, Sharded::Bans.of(key(1)), era(0), NOW).put(key(1), foreign);
     store.overwrite(&shard_name(1), &bytes);
     let (mut one, mut other) = (worker(&store), worker(&store));
     assert!(banned(&mut one, 1, NOW) && one.unban(key(1), NOW));

@@ -46,7 +46,9 @@ impl<S: Store + Clone> Engine<S> {
         let scratch = &mut self.scratch;
         describe(plan, shown(decision), &mut caller, &mut scratch.subject);
         write_reason(plan, decision, &scratch.subject, &mut scratch.reason);
-        write_why(plan, decision, &scratch.subject, &mut scratch.why);
+        if plan.policy.why_header.is_some() {
+            write_why(plan, decision, &scratch.subject, &mut scratch.why);
+        }
 
         let Some(serving) = self.serving.as_mut().filter(|_| plan.events.log) else { return Vec::new() };
         let due = serving.due(plan, decision, &mut caller, &mut self.metrics, now);

@@ -51,14 +51,14 @@ pub(super) struct Names {
 }
 
 impl Names {
-    fn new(seed: &Seed, epoch: u32) -> Names {
+    fn new(seed: &Seed, epoch: u32, quota_window: Nanos) -> Names {
         let family = |kind, name| Family::new(seed, epoch, kind, name);
         Names {
             log_claims: family("log", "client"),
             surge_claims: family("log", "surge"),
             lapse_claims: family("log", "lapse"),
             bans: family("ban", ""),
-            quotas: Quotas::new(seed, epoch),
+            quotas: Quotas::new(seed, epoch, quota_window),
             ledger: Ledger::new(seed, epoch),
         }
     }
@@ -82,7 +82,7 @@ impl<S: Store + Clone> Serving<S> {
         let (seed, epoch) = exchange.seed();
         Serving {
             store: store.clone(),
-            names: Names::new(&seed, epoch),
+            names: Names::new(&seed, epoch, plan.policy.quota.window),
             sums: Sums::new(store.clone()),
             bans: Bans::new(store.clone(), plan.bans, Era::of(&seed, epoch), now),
             surge: None,
@@ -106,6 +106,10 @@ impl<S: Store + Clone> Serving<S> {
         self.exchange.reconfigure(latest.exchange, now);
         self.bans.reconfigure(latest.bans, now);
         self.learn_by(plans, now);
+        if self.names.quotas.window() != latest.policy.quota.window {
+            let (seed, epoch) = self.exchange.seed();
+            self.names.quotas = Quotas::new(&seed, epoch, latest.policy.quota.window);
+        }
         self.interval = latest.exchange.interval;
         let rooms = plans.iter().map(|plan| plan.tarpit_room());
         self.tarpit_settings = rooms.max_by_key(|room| room.max_concurrent).unwrap_or(latest.tarpit_room());
@@ -162,7 +166,7 @@ impl<S: Store + Clone> Serving<S> {
     /// Takes on the process's names, under which nothing is known yet.
     fn forget(&mut self) {
         let (seed, epoch) = self.exchange.seed();
-        self.names = Names::new(&seed, epoch);
+        self.names = Names::new(&seed, epoch, self.names.quotas.window());
         self.sums.clear();
         self.bans.clear(Era::of(&seed, epoch));
         if let Some(surge) = &mut self.surge {

@@ -7,13 +7,12 @@
 use super::Exchange;
 use super::account::Account;
 use super::allowance::Team;
-use super::ledger::{Entry, Shard};
+use super::ledger::{self, Entry, Shard};
 use super::who::Who;
 use crate::counters::bucket::{Meter, Quota, Verdict};
 use crate::counters::table::Slot;
 use crate::hash::Key;
-use crate::shared::names::{ShardName, Sharded};
-use crate::shared::{Store, update};
+use crate::shared::Store;
 use crate::time::Nanos;
 
 /// What the ledger answered to one request.
@@ -89,18 +88,10 @@ impl<S: Store> Exchange<S> {
         self.stats.syncs += 1;
         let shard = self.table.range(key);
         let mut answer = None;
-        let outcome = update(
-            &mut self.store,
-            ShardName::new(Sharded::Ledger, shard).as_str(),
-            &mut self.blob,
-            |bytes| {
-                let mut shard = Shard::open(bytes, self.room);
-                self.stats.opened(&shard);
-                answer = Some(add(&mut shard, key, account, team, now));
-                shard.changed()
-            },
-        );
-        self.stats.count(outcome);
+        let Exchange { store, room, blob, stats, .. } = self;
+        let outcome = ledger::change(store, shard, *room, blob, stats, |shard| {
+            answer = Some(add(shard, key, account, team, now));
+        });
         let answer = answer.filter(|_| outcome.done)?;
         self.heard(shard, now);
         self.stats.full += u64::from(!answer.recorded);

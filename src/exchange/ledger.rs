@@ -9,10 +9,13 @@
 //! events as the cheapest recorded one, or an eighth of those of one that is idle.
 //! Every byte is hostile: a blob that is no whole number of entries, or longer than [`MAX_ENTRIES`], is empty.
 
+use super::stats::Stats;
 use super::who::Who;
 use crate::counters::price::{Pace, Price};
 use crate::hash::Key;
 use crate::shared::bytes::{MAX_VALUE, emptied_if_foreign, u64_at, write};
+use crate::shared::names::{ShardName, Sharded};
+use crate::shared::{Store, Update, update};
 use crate::time::Nanos;
 
 /// Bytes per entry.
@@ -48,6 +51,26 @@ impl Entry {
         let octave = Price::of(self.tat - now, self.pace).octave();
         if self.who.idle(now) { octave.saturating_sub(IDLE_OCTAVES) } else { octave }
     }
+}
+
+/// Changes shard `number` of the ledger, all or nothing, and counts how that went.
+pub fn change(
+    store: &mut impl Store,
+    number: usize,
+    room: usize,
+    blob: &mut Vec<u8>,
+    stats: &mut Stats,
+    mut act: impl FnMut(&mut Shard),
+) -> Update {
+    let name = ShardName::new(Sharded::Ledger, number);
+    let outcome = update(store, name.as_str(), blob, |bytes| {
+        let mut shard = Shard::open(bytes, room);
+        stats.corrupt += u64::from(shard.corrupt());
+        act(&mut shard);
+        shard.changed()
+    });
+    stats.count(outcome);
+    outcome
 }
 
 /// Where a key's entry is, or one that has expired.

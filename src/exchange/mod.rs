@@ -43,9 +43,9 @@ use crate::counters::lines::Lines;
 use crate::counters::marks::Marks;
 use crate::counters::table::{Slot, Table};
 use crate::hash::{Key, Seed};
+use crate::shared::Store;
 use crate::shared::bytes::MAX_VALUE;
-use crate::shared::names::{ShardName, Sharded};
-use crate::shared::{Store, update};
+use crate::shared::names::Sharded;
 use crate::time::Nanos;
 use account::Account;
 use allowance::Team;
@@ -239,18 +239,8 @@ impl<S: Store> Exchange<S> {
     pub fn forget(&mut self, tags: &[u16]) {
         self.forget_own(tags);
         for shard in 0..SHARDS as usize {
-            let outcome = update(
-                &mut self.store,
-                ShardName::new(Sharded::Ledger, shard).as_str(),
-                &mut self.blob,
-                |bytes| {
-                    let mut shard = Shard::open(bytes, self.room);
-                    self.stats.opened(&shard);
-                    shard.remove_tags(tags);
-                    shard.changed()
-                },
-            );
-            self.stats.count(outcome);
+            let Exchange { store, room, blob, stats, .. } = self;
+            ledger::change(store, shard, *room, blob, stats, |shard| shard.remove_tags(tags));
         }
     }
 

@@ -9,13 +9,12 @@
 use super::Exchange;
 use super::account::Account;
 use super::allowance::Team;
-use super::ledger::{Entry, Shard};
+use super::ledger::{self, Entry, Shard};
 use super::who::Who;
 use crate::counters::marks::Marks;
 use crate::counters::table::{Slot, Table};
 use crate::hash::Key;
-use crate::shared::names::{ShardName, Sharded};
-use crate::shared::{Store, update};
+use crate::shared::Store;
 use crate::time::Nanos;
 use core::ops::Range;
 
@@ -50,21 +49,13 @@ impl<S: Store> Exchange<S> {
     }
 
     fn publish_shard(&mut self, shard: usize, slots: Range<usize>, team: &Team, now: Nanos) {
-        let outcome = update(
-            &mut self.store,
-            ShardName::new(Sharded::Ledger, shard).as_str(),
-            &mut self.blob,
-            |bytes| {
-                let mut shard = Shard::open(bytes, self.room);
-                self.stats.opened(&shard);
-                self.joined.clear();
-                for (slot, key) in pending(&self.table, &self.dirty, slots.clone()) {
-                    self.joined.push(join(&mut shard, slot, key, &self.table.cell(slot), team, now));
-                }
-                shard.changed()
-            },
-        );
-        self.stats.count(outcome);
+        let Exchange { store, room, blob, stats, table, dirty, joined, .. } = self;
+        let outcome = ledger::change(store, shard, *room, blob, stats, |shard| {
+            joined.clear();
+            for (slot, key) in pending(table, dirty, slots.clone()) {
+                joined.push(join(shard, slot, key, &table.cell(slot), team, now));
+            }
+        });
         if outcome.done {
             self.heard(shard, now);
             self.settle_all(team, now);

@@ -1,6 +1,5 @@
 //! What the exchange did, as plain numbers.
 
-use super::ledger::Shard;
 use crate::counters::{arrears, table};
 use crate::shared::Update;
 use crate::time::Nanos;
@@ -39,10 +38,5 @@ impl Stats {
     pub(super) fn count(&mut self, update: Update) {
         self.cas_lost += u64::from(update.conflicts);
         self.given_up += u64::from(!update.done);
-    }
-
-    /// Counts a shard that had to be emptied.
-    pub(super) fn opened(&mut self, shard: &Shard) {
-        self.corrupt += u64::from(shard.corrupt());
     }
 }

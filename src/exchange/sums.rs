@@ -140,12 +140,12 @@ impl<S: Store> Sums<S> {
 
     /// Any charge may be the last that a quota admits, so all may spend the whole budget.
     fn afford(&mut self, key: Key, now: Nanos) -> bool {
-        let length = self.lengths.get(shard_of(key)).copied().unwrap_or_default();
+        let length = self.lengths.get(Sharded::Sums.of(key)).copied().unwrap_or_default();
         self.budget.take(usize::from(length), true, now)
     }
 
     fn change(&mut self, key: Key, now: Nanos, mut act: impl FnMut(&mut Shard)) -> bool {
-        let (at, mut corrupt, mut length) = (shard_of(key), false, 0);
+        let (at, mut corrupt, mut length) = (Sharded::Sums.of(key), false, 0);
         let name = ShardName::new(Sharded::Sums, at);
         let outcome = update(&mut self.store, name.as_str(), &mut self.blob, |bytes| {
             let mut shard = Shard::open(bytes, now);
@@ -168,13 +168,6 @@ impl<S: Store> Sums<S> {
         self.stats.corrupt += u64::from(corrupt);
     }
 }
-
-/// The top six bits.
-fn shard_of(key: Key) -> usize {
-    (key.0 >> 58) as usize
-}
-
-const _: () = assert!(SHARDS == 1 << 6);
 
 #[cfg(test)]
 mod tests;

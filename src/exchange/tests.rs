@@ -3,6 +3,7 @@ use crate::counters::bucket::{Charge, MAX_DEBT, Meter, Quota, Verdict};
 use crate::counters::price::Pace;
 use crate::hash::{Family, Key, SubjectHash};
 use crate::shared::mem::{Faults, MemStore};
+use crate::shared::names::ShardName;
 
 mod eviction;
 
@@ -169,7 +170,7 @@ fn a_ledger_that_lost_its_values_is_healed_by_the_workers() {
     let key = key(&a, "r", 1);
     admitted(&mut a, key, &EVERY, 50, START);
     admitted(&mut b, key, &EVERY, 50, START);
-    let shard = ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize);
+    let shard = ShardName::new(Sharded::Ledger, Sharded::Ledger.of(key));
     store.wipe(shard.as_str());
     a.tick(START, Gauges::default());
     b.tick(START, Gauges::default());
@@ -183,7 +184,7 @@ fn foreign_and_truncated_values_are_counted_and_replaced() {
     let store = MemStore::new();
     let (mut worker, now) = lone(&store);
     let key = key(&worker, "r", 1);
-    let shard = ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize);
+    let shard = ShardName::new(Sharded::Ledger, Sharded::Ledger.of(key));
     for foreign in [&b"x"[..], &[0xff; 25], &vec![0; 1 << 20]] {
         store.overwrite(shard.as_str(), foreign);
         let before = worker.stats().corrupt;
@@ -212,7 +213,7 @@ fn a_balance_from_the_far_future_is_clamped_to_the_deepest_debt() {
             ledger::Entry { tat: Nanos::MAX, who: who::Who(u64::MAX), pace: Pace::default() },
             now,
         );
-        store.overwrite(ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize).as_str(), &blob);
+        store.overwrite(ShardName::new(Sharded::Ledger, Sharded::Ledger.of(key)).as_str(), &blob);
         assert_eq!(worker.charge(key, &quota, now), Verdict::Refuse { wait: debt + quota.interval });
         let repaid = now + debt + quota.interval;
         assert_eq!(worker.charge(key, &quota, repaid), Verdict::Admit);

@@ -20,13 +20,8 @@ pub struct HttpStream {
     ticket: Option<Ticket>,
     /// The request was held, and may be still.
     held: bool,
-    why: Option<Why>,
-}
-
-/// A response header that says why the request was decided so.
-struct Why {
-    name: Box<str>,
-    text: Box<str>,
+    /// What the response is to say of why the request was decided so.
+    why: Option<Box<str>>,
 }
 
 /// How a decision was carried out.
@@ -89,10 +84,10 @@ impl HttpContext for HttpStream {
     /// Comes for replies of our own too, after the request's callback has returned.
     fn on_http_response_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
         let why_header = self.filter.as_ref().and_then(|filter| filter.why_header.as_deref());
-        let _ = match (self.why.take(), why_header) {
-            (Some(Why { name, text }), _) => abi::set_response_header(&name, &text),
-            (None, Some(name)) => abi::remove_response_header(name), // nobody else speaks for Weir
-            (None, None) => Ok(()),
+        let _ = match (why_header, self.why.take()) {
+            (Some(name), Some(text)) => abi::set_response_header(name, &text),
+            (Some(name), None) => abi::remove_response_header(name), // nobody else speaks for Weir
+            (None, _) => Ok(()),
         };
         Action::Continue
     }
@@ -126,14 +121,14 @@ impl Worker {
         decision: &Decision,
         request: &Request,
         now: Nanos,
-    ) -> Option<Why> {
+    ) -> Option<Box<str>> {
         for event in self.engine.report(instance, decision, request, now) {
             self.engine.metrics.count_event(events::tell(&event));
         }
         if let Some(shown) = decision.ruling() {
             reply::mark(shown, self.engine.reason());
         }
-        self.engine.why(instance).map(|(name, text)| Why { name: name.into(), text: text.into() })
+        self.engine.why(instance).map(|(_, text)| text.into())
     }
 
     fn carry_out(

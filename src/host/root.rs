@@ -138,20 +138,22 @@ impl Worker {
 const RESUMED_AT_ONCE: usize = 32;
 
 impl Root {
-    /// Lets requests go on that were held for long enough; if there are more, Envoy is to call again when it has served
-    /// others. The context of one that has ended may be gone.
+    /// Lets requests go on that were held for long enough; if there may be more, Envoy is to call again when it has served
+    /// others.
     fn resume_due(&self) {
-        for _ in 0..RESUMED_AT_ONCE {
-            let Some(StreamId(stream)) = with_worker(|worker| worker.engine.due()).flatten() else { break };
-            if abi::set_effective_context(stream).is_ok() {
-                let _ = abi::resume_request();
-            }
-        }
+        let perhaps_more = (0..RESUMED_AT_ONCE).all(|_| resume_one());
         let _ = abi::set_effective_context(self.id);
-        with_worker(|worker| {
-            if worker.engine.has_due() {
-                worker.call_again();
-            }
-        });
+        if perhaps_more {
+            with_worker(|worker| worker.call_again());
+        }
     }
+}
+
+/// Lets one request go on, if one is due. The context of one that has ended may be gone.
+fn resume_one() -> bool {
+    let Some(StreamId(stream)) = with_worker(|worker| worker.engine.due()).flatten() else { return false };
+    if abi::set_effective_context(stream).is_ok() {
+        let _ = abi::resume_request();
+    }
+    true
 }

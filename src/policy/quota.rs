@@ -10,7 +10,7 @@ use super::action::Mode;
 use super::ruling::Limit;
 use crate::counters::sketch::Sketch;
 use crate::exchange::sums::Sums;
-use crate::hash::{Family, Key, Seed, SubjectHash};
+use crate::hash::{Family, Seed, SubjectHash};
 use crate::shared::Store;
 use crate::time::Nanos;
 
@@ -48,10 +48,9 @@ impl Quotas {
         Sketch::memory_bytes(LINES)
     }
 
-    /// Named under the process's seed and epoch.
-    pub fn new(seed: &Seed, epoch: u32) -> Quotas {
+    /// Named under the process's seed and epoch. Where filters differ in their windows, `window` is the own count's.
+    pub fn new(seed: &Seed, epoch: u32, window: Nanos) -> Quotas {
         let family = |mode: Mode| Family::new(seed, epoch, "quota", mode.name());
-        let window = Settings::default().window;
         Quotas {
             observed: family(Mode::Observe),
             enforced: family(Mode::Enforce),
@@ -74,18 +73,15 @@ impl Quotas {
         let key = family.key(subject);
         let left = match sums.charge(key, 1, settings.quota, end, now) {
             Some(charged) => charged.before < settings.quota,
-            None => self.count_alone(key, settings.window, now) <= settings.quota,
+            None => self.alone.observe(key, now).estimate <= settings.quota,
         };
         let limit = Limit { requests: settings.quota, window: settings.window, wait: end - now };
         if left { Ok(()) } else { Err(limit) }
     }
 
-    fn count_alone(&mut self, key: Key, window: Nanos, now: Nanos) -> u32 {
-        if window != self.window {
-            self.alone = Sketch::new(LINES, window);
-            self.window = window;
-        }
-        self.alone.observe(key, now).estimate
+    /// The window of the own count.
+    pub fn window(&self) -> Nanos {
+        self.window
     }
 }
 
@@ -103,8 +99,8 @@ mod tests {
     const SECOND: Nanos = Nanos::from_secs(1);
 
     fn take(sums: &mut Sums<MemStore>, mode: Mode, who: u64, now: Nanos) -> Result<(), Limit> {
-        let mut quotas = Quotas::new(&Seed([1; 16]), 0);
         let settings = Settings { quota: 3, window: Nanos::from_secs(10) };
+        let mut quotas = Quotas::new(&Seed([1; 16]), 0, settings.window);
         quotas.take(&settings, mode, SubjectHash(who), sums, now)
     }
 
@@ -134,8 +130,8 @@ mod tests {
     fn where_the_sum_cannot_be_had_the_own_count_decides_for_each_caller() {
         let store = MemStore::new();
         store.inject(Faults { refuse_writes: 1_000_000, ..Faults::NONE });
-        let (mut sums, mut quotas) = (Sums::new(store), Quotas::new(&Seed([1; 16]), 0));
         let settings = Settings { quota: 20, window: Nanos::from_secs(10) };
+        let (mut sums, mut quotas) = (Sums::new(store), Quotas::new(&Seed([1; 16]), 0, settings.window));
         let mut passed = [0; 2];
         for request in 0..500 {
             let (who, now) = (usize::from(request % 100 == 0), SECOND.times(1_000) + Nanos(request));

@@ -96,11 +96,6 @@ impl Tarpit {
         Some(self.held.swap_remove(place).stream)
     }
 
-    /// Is there one whose time is over?
-    pub fn has_due(&self, now: Nanos) -> bool {
-        self.held.iter().any(|held| held.due <= now)
-    }
-
     /// A caller has left. Its place is free at once.
     pub fn leave(&mut self, stream: StreamId) {
         if let Some(place) = self.held.iter().position(|held| held.stream == stream) {

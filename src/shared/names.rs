@@ -1,6 +1,7 @@
 //! The fixed set of shared-data keys, and of queues. `2` is the version of the layout: another layout has other keys. All stay
 //! under 16 characters, so that the host looks them up without allocating.
 
+use crate::hash::Key;
 use core::str::from_utf8;
 
 /// Holds seed and epoch.
@@ -39,6 +40,11 @@ impl Sharded {
         }
     }
 
+    /// The shard of a key, by its top bits: the range that a table of as many ranges has for it.
+    pub fn of(self, key: Key) -> usize {
+        (((key.0 >> 32) * u64::from(self.shards())) >> 32) as usize
+    }
+
     const fn letter(self) -> u8 {
         match self {
             Sharded::Ledger => b'l',
@@ -70,6 +76,14 @@ impl ShardName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_has_a_shard_of_each_kind() {
+        for of in [Sharded::Ledger, Sharded::Bans, Sharded::Sums, Sharded::Traffic] {
+            let last = of.shards() as usize - 1;
+            assert_eq!([0, u64::MAX / 2 + 1, u64::MAX].map(|key| of.of(Key(key))), [0, last / 2 + 1, last]);
+        }
+    }
 
     #[test]
     fn shards_are_named_in_three_hex_digits() {

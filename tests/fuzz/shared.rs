@@ -206,7 +206,7 @@ proptest! {
         let mut shard = Shard::open(&mut bytes, MAX_ENTRIES);
         let seat = shard.seat(key, now);
         shard.put(seat, key, Entry { tat: Nanos(own), who: Who(own >> 16), pace: Pace::from_bits(own) }, now);
-        store.set(ShardName::new(Sharded::Ledger, (key.0 >> 55) as usize).as_str(), &bytes, Cas(0)).ok();
+        store.set(ShardName::new(Sharded::Ledger, Sharded::Ledger.of(key)).as_str(), &bytes, Cas(0)).ok();
         let settings = Settings { slots: 4096, sketch_buckets: 512, interval: Nanos::from_millis(200) };
         let mut worker = Exchange::new(store, settings, Own { seed: [1; 16], nonce: 1 }, now);
         if let Verdict::Refuse { wait } = worker.charge(key, &quota, now) {

@@ -103,7 +103,7 @@ proptest! {
         let mut shard = Shard::open(&mut bytes, 0, OURS, now);
         for place in 0..shard.places() {
             if let Entry::Of(key, record) = shard.at(place) {
-                prop_assert!(record.until <= now + MAX_BAN + SKEW && record.until <= record.keep && shard_of(key) == 0);
+                prop_assert!(record.until <= now + MAX_BAN + SKEW && record.until <= record.keep && Sharded::Bans.of(key) == 0);
             }
         }
         let record = Record::default().banned(now + MAX_BAN, Reason::Rule);

@@ -160,9 +160,6 @@ impl<S: Store> Surge<S> {
 
     /// Takes on the process's seed and epoch: under others nothing is known of anybody.
     pub fn rebind(&mut self, seed: &Seed, epoch: u32) {
-        if (*seed, epoch) == (self.seed, self.epoch) {
-            return;
-        }
         (self.seed, self.epoch) = (*seed, epoch);
         self.families = families(&self.settings, seed, epoch);
         self.clear();
@@ -263,7 +260,7 @@ impl<S: Store> Surge<S> {
     }
 }
 
-/// What a count of one length of time says nothing about another, so the lengths belong to the name.
+/// A count of one length of time says nothing about another, so the lengths belong to the name.
 fn families(settings: &Settings, seed: &Seed, epoch: u32) -> [Family; 4] {
     let lengths = format!("{} {}", settings.bucket.0, settings.learning.buckets());
     Dimension::ALL

@@ -10,13 +10,12 @@ use super::baseline::Terms;
 use super::entry::Folds;
 use super::moment::Moment;
 use super::settings::{Judge, dimension_of};
-use super::shard::Shard;
+use super::shard::{self, Shard};
 use super::tally::{Heard, Tally};
 use crate::counters::bucket::{Charge, Quota};
 use crate::counters::table::Slot;
 use crate::hash::Key;
-use crate::shared::names::{ShardName, Sharded};
-use crate::shared::{Store, update};
+use crate::shared::Store;
 use crate::time::Nanos;
 use core::ops::Range;
 
@@ -55,19 +54,11 @@ impl<S: Store> Surge<S> {
         self.asks = ASKS.after(self.asks, true, now);
         self.stats.asks += 1;
         let (terms, settled) = (self.settings.terms(judge), self.settled(at));
-        let mut answer = None;
-        let outcome = update(
-            &mut self.store,
-            ShardName::new(Sharded::Traffic, self.table.range(key)).as_str(),
-            &mut self.blob,
-            |bytes| {
-                let mut shard = Shard::open(bytes, self.room);
-                self.stats.corrupt += u64::from(shard.corrupt());
-                answer = Some(tell(&mut shard, key, tally, &terms, at, settled));
-                shard.changed()
-            },
-        );
-        self.stats.count(outcome);
+        let (number, mut answer) = (self.table.range(key), None);
+        let Surge { store, room, blob, stats, .. } = self;
+        let outcome = shard::change(store, number, *room, blob, stats, |shard| {
+            answer = Some(tell(shard, key, tally, &terms, at, settled));
+        });
         match answer.filter(|_| outcome.done) {
             Some(answer) => self.settle(tally, &answer),
             None => tally.hear_nothing(),
@@ -93,27 +84,18 @@ impl<S: Store> Surge<S> {
 
     fn publish_shard(&mut self, shard: usize, slots: Range<usize>, at: &Moment) {
         let settled = self.settled(at);
-        let outcome = update(
-            &mut self.store,
-            ShardName::new(Sharded::Traffic, shard).as_str(),
-            &mut self.blob,
-            |bytes| {
-                let mut shard = Shard::open(bytes, self.room);
-                self.stats.corrupt += u64::from(shard.corrupt());
-                self.told.clear();
-                for slot in self.dirty.within(slots.clone()) {
-                    let Some(key) = self.table.key(slot) else { continue };
-                    let mut tally = self.table.cell(slot);
-                    tally.roll(at.bucket);
-                    let judge = self.settings.numbered(tally.judge());
-                    let terms = judge.map(|judge| self.settings.terms(&judge));
-                    let answer = terms.map(|terms| tell(&mut shard, key, &tally, &terms, at, settled));
-                    self.told.push(Told { slot, answer });
-                }
-                shard.changed()
-            },
-        );
-        self.stats.count(outcome);
+        let Surge { store, room, blob, stats, table, dirty, told, settings, .. } = self;
+        let outcome = shard::change(store, shard, *room, blob, stats, |shard| {
+            told.clear();
+            for slot in dirty.within(slots.clone()) {
+                let Some(key) = table.key(slot) else { continue };
+                let mut tally = table.cell(slot);
+                tally.roll(at.bucket);
+                let terms = settings.numbered(tally.judge()).map(|judge| settings.terms(&judge));
+                let answer = terms.map(|terms| tell(shard, key, &tally, &terms, at, settled));
+                told.push(Told { slot, answer });
+            }
+        });
         if outcome.done {
             self.settle_all(at);
         }

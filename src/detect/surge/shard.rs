@@ -9,10 +9,12 @@
 
 use super::entry::{ENTRY_BYTES, Entry, bucket_of, key_of, worth_of};
 use super::moment::Moment;
+use super::stats::Stats;
 use crate::counters::ewma::Span;
 use crate::hash::Key;
 use crate::shared::bytes::{MAX_VALUE, emptied_if_foreign};
-use crate::shared::names::Sharded;
+use crate::shared::names::{ShardName, Sharded};
+use crate::shared::{Store, Update, update};
 
 /// Shards, which are ranges of every worker's table.
 pub const SHARDS: u32 = Sharded::Traffic.shards();
@@ -23,6 +25,26 @@ pub const MAX_ENTRIES: usize = MAX_VALUE / ENTRY_BYTES;
 /// Entries per shard for so many keys.
 pub fn room(keys: u32) -> usize {
     (keys.div_ceil(SHARDS).max(1) as usize).min(MAX_ENTRIES)
+}
+
+/// Changes shard `number`, all or nothing, and counts how that went.
+pub fn change(
+    store: &mut impl Store,
+    number: usize,
+    room: usize,
+    blob: &mut Vec<u8>,
+    stats: &mut Stats,
+    mut act: impl FnMut(&mut Shard),
+) -> Update {
+    let name = ShardName::new(Sharded::Traffic, number);
+    let outcome = update(store, name.as_str(), blob, |bytes| {
+        let mut shard = Shard::open(bytes, room);
+        stats.corrupt += u64::from(shard.corrupt());
+        act(&mut shard);
+        shard.changed()
+    });
+    stats.count(outcome);
+    outcome
 }
 
 /// Where a key's entry is, or one that may go.
