@@ -29,6 +29,8 @@ const SHARES: u32 = 4;
 pub struct Team {
     /// Workers that live, at least 1.
     pub live: u32,
+    /// Their number has been the same for a while: no more are expected.
+    pub settled: bool,
     /// The own place among them.
     pub place: u32,
     /// How long an allowance is valid: one exchange and a half.
@@ -84,7 +86,9 @@ impl Account {
         if team.live == 1 {
             return lone(level);
         }
-        let sharing = if who.established(team.place) { workers(who, team) } else { team.live };
+        // While others may join any moment, those that a key was seen at say nothing of where it will be.
+        let established = team.settled && who.established(team.place);
+        let sharing = if established { workers(who, team) } else { team.live };
         let floor = self.quota().burst / sharing.saturating_mul(50);
         (level / sharing.saturating_mul(SHARES)).max(level.min(floor))
     }
@@ -122,7 +126,7 @@ mod tests {
     const NOW: Nanos = Nanos::from_secs(100);
 
     fn team(live: u32) -> Team {
-        Team { live, place: 0, valid: Nanos::from_millis(300) }
+        Team { live, settled: true, place: 0, valid: Nanos::from_millis(300) }
     }
 
     fn account(level: u32) -> Account {
@@ -161,6 +165,12 @@ mod tests {
         let mut half_empty = account(49);
         half_empty.open(&team(4), NOW);
         assert_eq!(half_empty.allow, 0);
+    }
+
+    #[test]
+    fn nobody_is_established_among_workers_that_may_become_more() {
+        let starting = Team { settled: false, ..team(16) };
+        assert_eq!(settled(100, used_by(1), &starting).allow, 1);
     }
 
     #[test]

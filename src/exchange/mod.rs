@@ -268,7 +268,12 @@ impl<S: Store> Exchange<S> {
 
     fn team(&self, now: Nanos) -> Team {
         let valid = self.settings.interval + Nanos(self.settings.interval.0 / 2);
-        Team { live: self.roster.live(now), place: self.roster.place(), valid }
+        Team {
+            live: self.roster.live(now),
+            settled: self.roster.settled(now),
+            place: self.roster.place(),
+            valid,
+        }
     }
 
     fn agree(&mut self) -> bool {

@@ -138,8 +138,12 @@ impl Roster {
     /// Workers to divide by, at least 1. While their number has changed lately, more may be about to come (all join at
     /// their first stream, so under a flood at once): then there are as many as an Envoy commonly has.
     pub fn live(&self, now: Nanos) -> u32 {
-        let settled = self.since.is_some_and(|since| now - since >= SETTLED_AFTER);
-        self.seen.live.max(if settled { 1 } else { CROWD })
+        self.seen.live.max(if self.settled(now) { 1 } else { CROWD })
+    }
+
+    /// Has the number of workers been the same for a while?
+    pub fn settled(&self, now: Nanos) -> bool {
+        self.since.is_some_and(|since| now - since >= SETTLED_AFTER)
     }
 
     /// The own place, by which [`Who`](super::who::Who) knows this worker; some place, while there is none.

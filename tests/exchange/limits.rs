@@ -184,3 +184,26 @@ fn many_busy_keys_each_get_their_limit() {
     println!("100 keys over their limit: {least:?} to {most:?} of 110");
     assert!(admitted.iter().all(|n| (100..=115).contains(n)), "{admitted:?}");
 }
+
+/// Workers that all start in the middle of a flood, while the epoch by which keys know their workers turns: whoever
+/// was there for one request before the turn is no established worker that may divide by those it has seen.
+#[test]
+fn workers_that_start_while_the_epoch_turns_give_one_burst() {
+    let quota = Quota { interval: Nanos(8 * SECOND), burst: HUNDRED, charge: Charge::Admitted };
+    for workers in [2, 4, 16] {
+        for first in [1, 5, 20] {
+            let turn = (START >> 31 << 31) + (1 << 31);
+            let mut process = Process::starting(workers, turn - 10 * MILLI);
+            let mut account = Account::new(quota);
+            let early = (0..first).map(|_| (0, turn - 5 * MILLI));
+            let one = (0..first).map(|_| (0, turn + MILLI));
+            let others =
+                (0..1_000u64).map(|i| (1 + i as usize % (workers - 1), turn + 2 * MILLI + i * 10_000));
+            let last = (0..200).map(|_| (0, turn + 20 * MILLI));
+            for (worker, now) in early.chain(one).chain(others).chain(last) {
+                account.record(process.charge(worker, 1, &quota, now), now);
+            }
+            assert!((100..=105).contains(&account.total()), "{workers} {first}: {}", account.total());
+        }
+    }
+}

@@ -136,6 +136,17 @@ impl Process {
     }
 
     pub fn with_interval(workers: usize, interval: u64) -> Process {
+        let mut process = Process::joining(workers, interval, START - 6 * SECOND);
+        process.run_until(START);
+        process
+    }
+
+    /// So many workers, all of which serve their first request at `now`.
+    pub fn starting(workers: usize, now: u64) -> Process {
+        Process::joining(workers, 200 * MILLI, now)
+    }
+
+    fn joining(workers: usize, interval: u64, now: u64) -> Process {
         let settings = Settings { slots: 4096, sketch_buckets: 512, interval: Nanos(interval) };
         let mut process = Process {
             store: MemStore::new(),
@@ -146,11 +157,9 @@ impl Process {
             dice: Dice::new(workers as u64),
             nonce: 0,
         };
-        let joined = START - 6 * SECOND;
         for _ in 0..workers {
-            process.join(joined);
+            process.join(now);
         }
-        process.run_until(START);
         process
     }
 
