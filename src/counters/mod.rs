@@ -8,6 +8,7 @@
 //! | [`sketch`] | how often was this key seen lately, or never? | 8 B | to 1⅛ events, for keys that have a word |
 //! | [`ewma`] | what is usual for this key? | 8 B | to 1e-7 × span |
 //! | [`histogram`] | how long did a share of them take? | 1.2 KB per window | to a 16th |
+//! | [`register`] | what belongs to this id, until it is struck out? | 16 B and the value | yes, for what finds room |
 //! | [`marks`] | which slots of a table are marked? | 1 bit | yes |
 //!
 //! [`price`] says what a bucket is worth remembering, for all who have to forget. [`hints`] find the slots of a `table`,
@@ -22,5 +23,6 @@ pub mod histogram;
 pub mod lines;
 pub mod marks;
 pub mod price;
+pub mod register;
 pub mod sketch;
 pub mod table;
