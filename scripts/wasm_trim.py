@@ -28,6 +28,8 @@ USED = {
     "proxy_on_configure",
     "proxy_on_tick",
     "proxy_on_queue_ready",
+    # connection: src/host/tcp_stream.rs
+    "proxy_on_new_connection",
     # HTTP stream: src/host/http_stream.rs
     "proxy_on_request_headers",
     "proxy_on_response_headers",

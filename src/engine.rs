@@ -1,7 +1,9 @@
 //! The pipeline: facts of one request in, a decision out. Owns all state of one worker. Each stage is a room of its
-//! own; only this file knows their order. What a worker holds while it serves is in `serving`, what follows from what was
+//! own; only this file knows their order; `connections` does the same for what comes before a request and
+//! after it. What a worker holds while it serves is in `serving`, what follows from what was
 //! noticed in `verdict`; `reload` changes plans under it; `report`, `tell`, `words` and `measure` tell what it decided.
 
+mod connections;
 mod measure;
 mod reload;
 mod report;
@@ -11,7 +13,8 @@ mod verdict;
 mod words;
 
 use crate::config::plan::{Needs, Plan};
-use crate::detect::rules::{Facts, Rules};
+use crate::connections::Connections;
+use crate::detect::rules::{Facts, Rate, Rules};
 use crate::detect::signal::Signals;
 use crate::exchange::{Gauges, Own};
 use crate::identity::Source;
@@ -42,6 +45,12 @@ pub struct Engine<S: Store> {
     instances: Vec<Option<Instance>>,
     configured: u64,
     serving: Option<Serving<S>>,
+    /// Network filters in this VM.
+    companions: usize,
+    /// From the first connection on that one of them tells of.
+    connections: Option<Connections>,
+    /// Connections whose breach of the protocol was told of lately.
+    faulty: [u64; 8],
     /// Numbers, for the host to carry out.
     pub metrics: Metrics,
     in_flight: u32,
@@ -61,6 +70,8 @@ struct Instance {
     needs: Needs,
     rules: Rules,
     memos: Memos,
+    /// A digest of the methods of fingerprints: what one set of them read means nothing under another.
+    methods: u64,
     /// Of each rule, then of each tier.
     series: Box<[Series]>,
 }
@@ -79,6 +90,8 @@ struct Scratch {
 /// What was decided about one request.
 #[derive(Debug, Default)]
 pub struct Decision {
+    /// What is judged.
+    pub happens: Rate,
     /// What matched.
     pub rulings: Rulings,
     /// What was noticed.
@@ -89,6 +102,8 @@ pub struct Decision {
     pub banned: Option<Banned>,
     /// Whose ban has ended, as this request shows.
     pub lapsed: Option<Lapsed>,
+    /// A rule matched that is for certain fingerprints.
+    pub by_print: bool,
     /// To be logged once: a proxy's address that was met where a client's should be.
     pub suspect: Option<IpAddr>,
 }
@@ -125,6 +140,9 @@ impl<S: Store + Clone> Engine<S> {
             instances: Vec::new(),
             configured: 0,
             serving: None,
+            companions: 0,
+            connections: None,
+            faulty: [u64::MAX; 8],
             metrics: Metrics::new(),
             in_flight: 0,
             scratch: Scratch::default(),
@@ -165,18 +183,28 @@ impl<S: Store + Clone> Engine<S> {
         if let Some(ruling) = serving.banned(&plan.policy, &mut subjects, &mut lapsed, now) {
             return Some(Decision { rulings: Rulings::banned(ruling), lapsed, ..Decision::default() });
         }
-        let facts = Facts { request, paths };
+        let facts = Facts { happens: Rate::Requests, request, paths };
         let found = rules.observe(&plan.rules, &facts, &mut subjects, &mut serving.exchange, now);
         if found.no_subject {
             self.metrics.count_missing(Fact::Key);
         }
+        let by_print = found.by_print;
         let mut rulings = Rulings::of_rules(&plan.policy, found.hits);
         let signals = serving.notice(plan, request, &mut subjects, !rulings.refuse(), now);
         let threat = Threat::of(signals.iter());
         serving.weigh(plan, threat, &signals, &mut subjects, &mut rulings, now);
         let banned = serving.punish(&plan.policy, threat, &signals, &mut subjects, &rulings, now);
         let suspect = serving.meet_suspect(&source, now);
-        Some(Decision { rulings, signals, threat, banned, lapsed, suspect })
+        Some(Decision {
+            happens: Rate::Requests,
+            rulings,
+            signals,
+            threat,
+            banned,
+            lapsed,
+            by_print,
+            suspect,
+        })
     }
 
     /// Holds a request whose decision is to be held; `false`: there is no place, and it passes at once.
@@ -229,13 +257,21 @@ impl<S: Store + Clone> Engine<S> {
         if step != Step::Forward {
             self.metrics.count(Metric::ClockSteps);
         }
-        if step == Step::Reset
-            && let Some(serving) = &mut self.serving
-        {
+        if step == Step::Reset {
+            self.start_over();
+        }
+        now
+    }
+
+    /// The clock is another: no time that is kept means anything.
+    fn start_over(&mut self) {
+        if let Some(connections) = &mut self.connections {
+            connections.start_over();
+        }
+        if let Some(serving) = &mut self.serving {
             serving.clear();
             self.bind_instances();
         }
-        now
     }
 }
 

@@ -1,5 +1,8 @@
 //! Weir protects an API or a site inside Envoy or Istio. This is the life of a request:
 //!
+//! 0. Its connection comes first, where the network filter is there too: [`engine::Engine::on_connection`] asks, before the
+//!    TLS handshake, whether its client is banned or over a rate of connections, or whether a rule is for its
+//!    fingerprints. What may stay is remembered in [`connections`].
 //! 1. Envoy calls the filter. `host` (built for wasm32 only) reads what the plan looks at ([`config::plan::Needs`]) and
 //!    wraps it, unchecked and uncopied, as a [`request::Request`]; it reads one clock.
 //! 2. [`engine::Engine::on_request`] takes the facts and decides. It asks, in this order:
@@ -15,7 +18,8 @@
 //! 3. Most requests pass, and that is all. Where something is to be told, [`engine::Engine::report`] counts it, says why,
 //!    and makes events, at most one of a kind per subject and interval ([`telemetry`]); [`reply`] turns a ruling that
 //!    refuses into status, headers and body, and `host` sends them. A request that is to wait is [held](policy::tarpit).
-//! 4. When the request has ended, whatever became of it, [`engine::Engine::on_complete`] takes its ticket back.
+//! 4. When the request has ended, whatever became of it, [`engine::Engine::on_complete`] takes its ticket back. Did its
+//!    caller reset it or break the protocol, [`engine::Engine::on_fault`] judges that.
 //! 5. Between requests [`engine::Engine::on_tick`] exchanges with the other workers, and `host` lets those go on who were
 //!    held, and carries the numbers out. A new ban does not wait for that: a notice wakes the other workers.
 //!
@@ -25,11 +29,13 @@
 //! the benchmarks all run the same engine.
 //!
 //! A room imports only rooms of a lower level (`tests/layers.rs` holds that):
-//! [`time`], [`hash`] · [`counters`], [`request`], [`shared`] · [`identity`] · [`bans`], [`detect`], [`exchange`] · [`policy`] ·
+//! [`time`], [`hash`] · [`counters`], [`request`], [`shared`] · [`identity`] · [`bans`], [`connections`], [`detect`],
+//! [`exchange`] · [`policy`] ·
 //! [`reply`], [`telemetry`] · [`config`] · [`engine`] · `host` and the command line.
 
 pub mod bans;
 pub mod config;
+pub mod connections;
 pub mod counters;
 pub mod detect;
 pub mod engine;

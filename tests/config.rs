@@ -113,8 +113,9 @@ fn base() -> Value {
         "exempt": [{"path": "/healthz"}],
         "consumer": {"from": [{"header": "x-api-key"}]},
         "network": {"asn": {"filter_state": "weir.asn"}},
+        "fingerprints": {ROUTE: {"filter_state": "weir.tool"}},
         "policy": {"tiers": [{"min_score": 60, "action": "throttle"}]},
-        "rules": [{"name": "a", "filter": {"max_req_rate": 5}, "action": ["throttle"]}]
+        "rules": [{"name": "a", "filter": {"max_req_rate": 5, "fingerprints": {ROUTE: ["a"]}}, "action": ["throttle"]}]
     })
 }
 
@@ -160,7 +161,13 @@ fn every_field_may_be_null_unless_it_is_required() {
 fn is_required(field: &Field) -> bool {
     let required = field.form.default().contains("required");
     required
-        && !matches!(field.path, "exempt[].path_prefix" | "consumer.from[].cookie" | "consumer.from[].query")
+        && !matches!(
+            field.path,
+            "exempt[].path_prefix"
+                | "consumer.from[].cookie"
+                | "consumer.from[].query"
+                | "fingerprints.*.header"
+        )
 }
 
 #[test]

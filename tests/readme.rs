@@ -78,7 +78,7 @@ fn every_number_in_the_table_of_rates_is_true() {
             value(cells[1])
         );
         let plan = config::parse(text.as_bytes()).unwrap_or_else(|errors| panic!("{row}\n{errors}"));
-        let quota = plan.rules.rules[0].requests.unwrap();
+        let quota = plan.rules.rules[0].rates.0[0].unwrap();
         let every = match quota.interval.as_millis() {
             3_600_000 => "1 h".to_owned(),
             ms if ms >= 1000 => format!("{} s", ms / 1000),

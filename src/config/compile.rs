@@ -8,7 +8,7 @@ use super::place::Place;
 use super::plan::Plan;
 use super::read::{ANY, Section};
 use super::sizes::{self, Sizes};
-use super::{addresses, bannable, names, policy, rules, schema, traffic, units};
+use super::{addresses, bannable, fingerprints, names, policy, rules, schema, traffic, units};
 use crate::identity::exempt::{Exemption, PathPattern};
 use crate::identity::prefixes::Prefixes;
 use crate::identity::subjects::Keys;
@@ -26,7 +26,8 @@ const MOST_CREDENTIALS: usize = 16;
 pub fn plan(document: &Value, report: &Report) -> Plan {
     let root = Section::open(document, &Place::Root, report);
     let root = root.unwrap_or(Section::empty(&Place::Root, report));
-    let known = Known::of(&root);
+    let fingerprints = fingerprints::supplies(&root);
+    let known = Known::of(&root, &fingerprints);
     let mode = root.read("mode", names::mode).unwrap_or(Mode::Observe);
     let consumer = root.optional_section("consumer", credentials).unwrap_or_default();
     let identity = root.section("client", |client| identity(client, consumer));
@@ -45,6 +46,7 @@ pub fn plan(document: &Value, report: &Report) -> Plan {
         mode,
         identity,
         network,
+        fingerprints: fingerprints.clone(),
         keys,
         exempt,
         rules,
@@ -61,14 +63,14 @@ pub fn plan(document: &Value, report: &Report) -> Plan {
     plan
 }
 
-/// The path of the property that is the number of a client's network, in which NUL stands between the steps.
+/// The path of the property that is the number of a client's network.
 fn network(section: &Section) -> Option<Box<str>> {
     section.need("asn", "say where the number is, as in {\"filter_state\": \"weir.asn\"}");
     section.optional_section("asn", |asn| {
         asn.need("filter_state", "name the filter state, as in \"weir.asn\"");
-        let field = asn.read("field", names::state).map(|field| format!("\0{field}"));
+        let field = asn.read("field", names::state);
         let state = asn.read("filter_state", names::state)?;
-        Some(format!("filter_state\0{state}{}", field.unwrap_or_default()).into())
+        Some(names::state_path(&state, field.as_deref()))
     })?
 }
 

@@ -169,6 +169,10 @@ pub enum Cause {
     WordNotBuilt { found: Shown, known: &'static [&'static str] },
     NoConsumer,
     NoNetwork,
+    NoFingerprint { method: Shown },
+    NotOfConnections { what: &'static str },
+    FieldOfHeader,
+    Fingerprint { found: Shown, expected: &'static str },
     Subject { found: Shown },
     // names and patterns
     Name { found: Shown, allowed: &'static str },
@@ -252,7 +256,7 @@ impl Display for Cause {
             Cause::AboveField { found, most, field } => {
                 write!(f, "is {found}, which is above {field}; write at most {most}, or raise {field}")
             }
-            Cause::NoRate => f.write_str("counts nothing; set max_req_rate"),
+            Cause::NoRate => f.write_str("counts nothing; set max_req_rate, max_conn_rate or max_h2_error_rate, or list fingerprints"),
             Cause::UnknownWord { found, nearest: Some(word), .. } => {
                 write!(f, "{found} is unknown; did you mean \"{word}\"?")
             }
@@ -268,9 +272,19 @@ impl Display for Cause {
             Cause::NoNetwork => f.write_str(
                 "needs networks, but nothing says where their numbers come from; add \"network\": {\"asn\": {\"filter_state\": \"weir.asn\"}}",
             ),
+            Cause::NoFingerprint { method } => write!(
+                f,
+                "needs fingerprints by {method}, but nothing says where they come from; add \"fingerprints\": {{{method}: {{\"filter_state\": \"…\"}}}} with the filter state in which Envoy has them",
+            ),
+            Cause::NotOfConnections { what } => write!(
+                f,
+                "{what} is known of requests, and max_conn_rate counts connections before their first; count requests in a rule of their own",
+            ),
+            Cause::FieldOfHeader => f.write_str("belongs to a filter state, and a header has no fields; remove it"),
+            Cause::Fingerprint { found, expected } => write!(f, "{found} is no such fingerprint; write {expected}"),
             Cause::Subject { found } => write!(
                 f,
-                "{found} is nobody; write client:203.0.113.7, client:10.0.0.0/8, network:64500, or consumer:sha256: and 64 hex digits",
+                "{found} is nobody; write client:203.0.113.7, client:10.0.0.0/8, network:64500, JA4: and a fingerprint, or consumer:sha256: and 64 hex digits",
             ),
             Cause::Name { found, allowed } => write!(f, "{found} can't be used; write {allowed}"),
             Cause::NameTaken { rule } => {

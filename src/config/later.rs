@@ -20,7 +20,6 @@ const fn later(path: &'static str, what: &'static str, asks_nothing: fn(&Value) 
 
 /// All of them.
 pub static FIELDS: &[Later] = &[
-    later("fingerprints", "fingerprints", is_empty),
     later("volume", "volume detector", never),
     later("wallet", "wallet detector", never),
     later("loop_breaker", "loop breaker", never),
@@ -29,16 +28,11 @@ pub static FIELDS: &[Later] = &[
     later("control", "control API", never),
     later("policy.shed", "shedding", |value| has_defaults(value, SHED)),
     later("policy.challenge", "challenge", |value| has_defaults(value, CHALLENGE)),
-    later("rules[].filter.max_conn_rate", "connection rates", never),
-    later("rules[].filter.conn_burst_multiplier", "connection rates", is_multiplier),
-    later("rules[].filter.max_h2_error_rate", "HTTP/2 error rates", never),
-    later("rules[].filter.h2_burst_multiplier", "HTTP/2 error rates", is_multiplier),
-    later("rules[].filter.fingerprints", "fingerprints", is_empty),
     later("events.webhook", "webhook", has_no_cluster),
 ];
 
 /// Key kinds that this version can't count by.
-pub const KEYS: &[&str] = &["path", "JA3", "JA4"];
+pub const KEYS: &[&str] = &["path"];
 
 /// Actions that this version can't carry out. A tier may say `challenge`, and throttles.
 pub const ACTIONS: &[&str] = &["challenge", "shed"];
@@ -86,10 +80,6 @@ fn is_text(value: &Value, text: &str) -> bool {
 }
 
 /// The multiplier of a rate that is not set.
-fn is_multiplier(value: &Value) -> bool {
-    matches!(value, Value::Number(factor) if *factor > 0.0)
-}
-
 /// A webhook without a cluster sends nothing, whatever else it says.
 fn has_no_cluster(value: &Value) -> bool {
     match value {
@@ -112,11 +102,7 @@ mod tests {
 
     #[test]
     fn what_asks_for_nothing_passes_and_what_asks_for_protection_does_not() {
-        assert!(passes("fingerprints", r#"{"JA3": [], "JA4": null}"#));
-        assert!(!passes("fingerprints", r#"{"JA3": [], "JA4": {"filter_state": "weir.ja4"}}"#));
         assert!(!passes("volume", "{}"));
-        assert!(passes("rules[].filter.conn_burst_multiplier", "1.0"));
-        assert!(!passes("rules[].filter.conn_burst_multiplier", "0"));
         assert!(passes("policy.shed", r#"{"answer": "reply"}"#));
         assert!(!passes("policy.shed", r#"{"answer": "close"}"#));
         assert!(passes("policy.challenge", r#"{"difficulty": [18, 22.0], "status": 429, "secret": null}"#));

@@ -1,7 +1,7 @@
 //! What the operator writes, and the [`plan`] that it is compiled to. The only room that reads JSON.
 //!
 //! text → [`json`] (syntax, order, repeated keys) → `read` (sections, unknown and later keys) → `compile`, with `rules`,
-//! `traffic`, `policy` and [`sizes`] for their sections, and `units`, `names`, `addresses` and `never` for single
+//! `fingerprints`, `traffic`, `policy` and [`sizes`] for their sections, and `units`, `names`, `addresses` and `never` for single
 //! values → [`plan::Plan`]. Every error is collected on the way; one is
 //! enough to refuse the whole. [`advice`] doubts what is allowed. [`schema`] is the table of all fields: what the
 //! reader knows, and the documentation.
@@ -13,6 +13,7 @@ pub mod advice;
 mod bannable;
 mod compile;
 mod error;
+mod fingerprints;
 pub mod json;
 mod known;
 mod later;

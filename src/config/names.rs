@@ -2,12 +2,14 @@
 
 use super::error::{Cause, HostFault, Shown};
 use super::json::Value;
+use super::known::Known;
 use super::nearest::nearest;
 use super::units::text;
 use super::{later, schema};
 use crate::detect::rules::Host;
 use crate::identity::key::Part;
 use crate::policy::{Action, Mode};
+use crate::request::fingerprint::Layout;
 use crate::request::path::normalise;
 use core::net::Ipv6Addr;
 
@@ -48,16 +50,20 @@ pub fn sensitivity(value: &Value) -> Result<f64, Cause> {
 }
 
 /// One part of a key.
-pub fn key_part(value: &Value) -> Result<Part, Cause> {
+pub fn key_part(value: &Value, known: Known) -> Result<Part, Cause> {
     let word = text(value)?;
     match word.split_once(':') {
         Some(("header", name)) => header_name(name).map(Part::Header),
         Some(("cookie", name)) => cookie_name(name).map(Part::Cookie),
         _ => match word {
             "client" => Ok(Part::Client),
+            "consumer" if !known.consumers => Err(Cause::NoConsumer),
             "consumer" => Ok(Part::Consumer),
+            "network" if !known.networks => Err(Cause::NoNetwork),
             "network" => Ok(Part::Network),
             "route" => Ok(Part::Route),
+            _ if let Some(method) = known.method(word) => Ok(Part::Fingerprint(method.clone())),
+            _ if Layout::of(word) != Layout::Opaque => Err(Cause::NoFingerprint { method: Shown::new(word) }),
             _ if later::KEYS.contains(&word) => {
                 Err(Cause::WordNotBuilt { found: Shown::new(word), known: schema::KEYS })
             }
@@ -108,6 +114,25 @@ pub fn route(value: &Value) -> Result<Box<str>, Cause> {
 /// The name of a route, where it is a key.
 pub fn route_name(text: &str) -> Result<Box<str>, Cause> {
     name(text, 1_024, |_| true, "the name of a route as in Envoy's configuration")
+}
+
+/// The name of a method of fingerprints, which becomes a key and a metric's label: no other word of keys.
+pub fn method_of_fingerprints(text: &str) -> Result<Box<str>, Cause> {
+    const TAKEN: &[&str] = &["client", "consumer", "network", "route", "path", "header", "cookie"];
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let allowed = "JA3, JA4, or a name of 1 to 32 of A–Z a–z 0–9 _ - that is no other key";
+    match TAKEN.contains(&text) {
+        true => Err(Cause::Name { found: Shown::new(text), allowed }),
+        false => name(text, 32, is_plain, allowed),
+    }
+}
+
+/// The path of the property that is a filter state, or a field in it. NUL stands between the steps.
+pub fn state_path(state: &str, field: Option<&str>) -> Box<str> {
+    match field {
+        Some(field) => format!("filter_state\0{state}\0{field}").into(),
+        None => format!("filter_state\0{state}").into(),
+    }
 }
 
 /// The name of a filter state, or of a field in it. NUL stands between the parts of a property's path.
@@ -257,10 +282,22 @@ fn host_fault(name: &str, is_suffix: bool) -> Option<HostFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::plan::{Origin, Supply};
+    use crate::identity::Method;
     use proptest::prelude::*;
 
     fn value(text: &str) -> Value {
         Value::Text(text.into())
+    }
+
+    /// All that can be counted by is known.
+    fn known() -> Known<'static> {
+        let supply = |place, name: &str| Supply {
+            method: Method { name: name.into(), place, layout: Layout::of(name) },
+            from: Origin::Header(name.into()),
+        };
+        let supplies = Box::leak(Box::new([supply(0, "JA3"), supply(1, "JA4")]));
+        Known { consumers: true, networks: true, fingerprints: supplies }
     }
 
     #[test]
@@ -270,25 +307,27 @@ mod tests {
         assert!(schema::SENSITIVITIES.iter().all(|word| sensitivity(&value(word)).is_ok()));
         assert_eq!(schema::MODES, [Mode::Observe, Mode::Enforce].map(Mode::name));
         assert!(schema::MODES.iter().all(|word| mode(&value(word)).is_ok()));
-        assert!(schema::KEYS.iter().all(|word| key_part(&value(word)).is_ok()));
+        assert!(schema::KEYS.iter().all(|word| key_part(&value(word), known()).is_ok()));
         assert!(
             later::ACTIONS
                 .iter()
                 .all(|word| matches!(rule_action(&value(word)), Err(Cause::WordNotBuilt { .. })))
         );
         assert!(
-            later::KEYS.iter().all(|word| matches!(key_part(&value(word)), Err(Cause::WordNotBuilt { .. })))
+            later::KEYS
+                .iter()
+                .all(|word| matches!(key_part(&value(word), known()), Err(Cause::WordNotBuilt { .. })))
         );
     }
 
     #[test]
     fn header_names_are_lower_case_and_cookie_names_are_kept() {
-        assert_eq!(key_part(&value("header:X-Tenant")), Ok(Part::Header("x-tenant".into())));
-        assert_eq!(key_part(&value("cookie:Session")), Ok(Part::Cookie("Session".into())));
+        assert_eq!(key_part(&value("header:X-Tenant"), known()), Ok(Part::Header("x-tenant".into())));
+        assert_eq!(key_part(&value("cookie:Session"), known()), Ok(Part::Cookie("Session".into())));
         for bad in ["header:", "header:a b", "header::path", "cookie:a=b", "header:é"] {
-            assert!(matches!(key_part(&value(bad)), Err(Cause::Name { .. })), "{bad}");
+            assert!(matches!(key_part(&value(bad), known()), Err(Cause::Name { .. })), "{bad}");
         }
-        assert!(matches!(key_part(&value("header")), Err(Cause::UnknownWord { .. })));
+        assert!(matches!(key_part(&value("header"), known()), Err(Cause::UnknownWord { .. })));
     }
 
     #[test]
@@ -361,7 +400,7 @@ mod tests {
         #[test]
         fn any_text_is_a_name_or_is_refused(text in any::<String>()) {
             let value = value(&text);
-            let _ = (key_part(&value), method(&value), host(&value), rule_name(&value), rule_action(&value));
+            let _ = (key_part(&value, known()), method(&value), host(&value), rule_name(&value), rule_action(&value));
             let _ = (response_header(&value), state(&value), sensitivity(&value));
             if let Ok(path) = path(&value) {
                 let mut again = Vec::new();

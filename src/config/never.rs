@@ -2,13 +2,16 @@
 
 use super::addresses;
 use super::error::{Cause, Shown};
+use super::fingerprints;
 use super::json::Value;
 use super::known::Known;
 use super::read::Section;
 use super::units::text;
+use crate::detect::rules::Listed;
 use crate::identity::credential::Digest256;
 use crate::identity::prefixes::Prefixes;
 use crate::policy::ban::Never;
+use crate::request::fingerprint::Layout;
 use ipnet::IpNet;
 
 /// Looked through at every ban.
@@ -20,31 +23,47 @@ enum Subject {
     Client(IpNet),
     Consumer(Digest256),
     Network(u32),
+    /// By the method at this place.
+    Print(usize, Box<[u8]>),
 }
 
 /// Reads `never`.
 pub fn read(ban: &Section, known: Known) -> Never {
-    let subject = |value: &Value| match subject(text(value)?)? {
+    let subject = |value: &Value| match subject(text(value)?, known)? {
         Subject::Consumer(_) if !known.consumers => Err(Cause::NoConsumer),
         Subject::Network(_) if !known.networks => Err(Cause::NoNetwork),
         subject => Ok(subject),
     };
     let (mut clients, mut consumers, mut networks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut prints = Vec::new();
     for subject in ban.list("never", MOST, subject) {
         match subject {
             Subject::Client(addresses) => clients.push(addresses),
             Subject::Consumer(digest) => consumers.push(digest),
             Subject::Network(number) => networks.push(number),
+            Subject::Print(place, value) => prints.push(Listed { place, values: Box::new([value]) }),
         }
     }
-    Never { clients: Prefixes::new(clients), consumers: consumers.into(), networks: networks.into() }
+    Never {
+        clients: Prefixes::new(clients),
+        consumers: consumers.into(),
+        networks: networks.into(),
+        prints: prints.into(),
+    }
 }
 
-fn subject(text: &str) -> Result<Subject, Cause> {
+fn subject(text: &str, known: Known) -> Result<Subject, Cause> {
     let subject = match text.split_once(':') {
         Some(("client", addresses)) => return addresses::read(addresses).map(Subject::Client),
         Some(("network", number)) => self::number(number).map(Subject::Network),
         Some(("consumer", digest)) => self::digest(digest).map(Subject::Consumer),
+        Some((name, value)) if let Some(method) = known.method(name) => {
+            return fingerprints::value(method.layout, value)
+                .map(|value| Subject::Print(method.place, value));
+        }
+        Some((name, _)) if Layout::of(name) != Layout::Opaque => {
+            return Err(Cause::NoFingerprint { method: Shown::new(name) });
+        }
         _ => None,
     };
     subject.ok_or_else(|| Cause::Subject { found: Shown::new(text) })
@@ -75,18 +94,41 @@ fn nibble(hex: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::plan::{Origin, Supply};
+    use crate::identity::Method;
     use proptest::prelude::*;
+
+    fn known() -> Known<'static> {
+        let method = Method { name: "JA4".into(), place: 1, layout: Layout::Ja4 };
+        let supplies = Box::leak(Box::new([Supply { method, from: Origin::Header("a".into()) }]));
+        Known { consumers: true, networks: true, fingerprints: supplies }
+    }
+
+    #[test]
+    fn a_fingerprint_is_a_subject_where_its_method_is_known() {
+        let ja4 = "t13d1516h2_8daaf6152771_e5627efa2ab1";
+        let read = subject(&format!("ja4:{}", ja4.to_uppercase()), known());
+        assert_eq!(read, Ok(Subject::Print(1, ja4.as_bytes().into())));
+        assert!(matches!(subject("JA4:a", known()), Err(Cause::Fingerprint { .. })));
+        assert!(matches!(subject("JA3:a", known()), Err(Cause::NoFingerprint { .. })));
+    }
 
     #[test]
     fn each_kind_of_subject_is_read() {
-        assert_eq!(subject("client:203.0.113.7"), Ok(Subject::Client("203.0.113.7/32".parse().unwrap())));
-        assert_eq!(subject("client:2001:db8::/64"), Ok(Subject::Client("2001:db8::/64".parse().unwrap())));
-        assert_eq!(subject("network:64500"), Ok(Subject::Network(64_500)));
-        assert_eq!(subject("network:AS64500"), Ok(Subject::Network(64_500)));
+        assert_eq!(
+            subject("client:203.0.113.7", known()),
+            Ok(Subject::Client("203.0.113.7/32".parse().unwrap()))
+        );
+        assert_eq!(
+            subject("client:2001:db8::/64", known()),
+            Ok(Subject::Client("2001:db8::/64".parse().unwrap()))
+        );
+        assert_eq!(subject("network:64500", known()), Ok(Subject::Network(64_500)));
+        assert_eq!(subject("network:AS64500", known()), Ok(Subject::Network(64_500)));
         let digest = format!("consumer:sha256:{}{}", "00".repeat(31), "aF");
         let mut expected = [0; 32];
         expected[31] = 0xaf;
-        assert_eq!(subject(&digest), Ok(Subject::Consumer(expected)));
+        assert_eq!(subject(&digest, known()), Ok(Subject::Consumer(expected)));
     }
 
     #[test]
@@ -110,10 +152,10 @@ mod tests {
             &short,
             &no_hex,
         ] {
-            assert!(matches!(subject(text), Err(Cause::Subject { .. })), "{text}");
+            assert!(matches!(subject(text, known()), Err(Cause::Subject { .. })), "{text}");
         }
-        assert!(matches!(subject("client:a"), Err(Cause::Address { .. })));
-        assert!(matches!(subject("client:10.0.0.1/8"), Err(Cause::HostBits { .. })));
+        assert!(matches!(subject("client:a", known()), Err(Cause::Address { .. })));
+        assert!(matches!(subject("client:10.0.0.1/8", known()), Err(Cause::HostBits { .. })));
     }
 
     proptest! {
@@ -122,7 +164,7 @@ mod tests {
             kind in "client:|network:|consumer:sha256:|",
             text in "[0-9a-fAS:./]{0,70}|.{0,70}",
         ) {
-            let _ = subject(&format!("{kind}{text}"));
+            let _ = subject(&format!("{kind}{text}"), known());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! A configuration, compiled: it can't be wrong, and it doesn't change. A reload makes another one.
 
-use crate::detect::rules::Rule;
+use crate::detect::rules::{Rate, Rule};
 use crate::detect::surge::{self, Dimension};
 use crate::exchange::sums;
+use crate::identity::Method;
 use crate::identity::exempt::Exemption;
 use crate::identity::key::Part;
 use crate::identity::prefixes::Prefixes;
@@ -22,6 +23,8 @@ pub struct Plan {
     pub identity: identity::Settings,
     /// The property that holds the number of a client's network, as the host names it.
     pub network: Option<Box<str>>,
+    /// Where fingerprints come from.
+    pub fingerprints: Box<[Supply]>,
     /// What rules, detectors and bans count by.
     pub keys: Keys,
     /// What is never judged.
@@ -44,6 +47,24 @@ pub struct Plan {
     pub events: events::Settings,
 }
 
+/// A method of fingerprints, and where its values are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supply {
+    /// The method.
+    pub method: Method,
+    /// Where Envoy has its values.
+    pub from: Origin,
+}
+
+/// Where Envoy has a fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In the property of this path, which the connection has.
+    State(Box<str>),
+    /// In this header of each request, which Envoy must have written itself.
+    Header(Box<str>),
+}
+
 /// The facts that a plan looks at in every request. What it doesn't need isn't fetched: each fetch costs about a
 /// microsecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,10 +77,28 @@ pub struct Needs {
     pub path: bool,
     /// The headers.
     pub headers: bool,
+    /// Fingerprints.
+    pub fingerprints: bool,
+    /// How a request ended: did its caller reset it, or break the protocol?
+    pub errors: bool,
+    /// Whether others use its connection: whoever ends one, or charges for one, must know.
+    pub connection: bool,
+    /// Not this request, but connections, of which a network filter must tell.
+    pub connections: bool,
 }
 
 /// Requests that are held go on with a tick, so ticks come at least so often where any may be.
 const TARPIT_TICK: Nanos = Nanos::from_millis(40);
+
+/// Connections that are to end do so with a tick, when the reply has been sent.
+const CLOSING_TICK: Nanos = Nanos::from_millis(200);
+
+impl Supply {
+    /// Is it known of requests alone?
+    pub fn is_in_header(&self) -> bool {
+        matches!(self.from, Origin::Header(_))
+    }
+}
 
 impl Plan {
     /// What the host must fetch of each request, and what is worked out of it.
@@ -72,11 +111,19 @@ impl Plan {
             || rules.need_network(keys)
             || policy.bannable.contains(&Keys::NETWORK)
             || !policy.ban.never.networks.is_empty();
+        let fingerprints = rules.need_fingerprints(keys) || !policy.ban.never.prints.is_empty();
         Needs {
             route: self.learns(Dimension::Route) || rules.need_route(keys),
             network: network && self.network.is_some(),
             path,
-            headers: path || rules.need_headers(keys) || (has_consumer && consumer),
+            headers: path
+                || rules.need_headers(keys)
+                || (has_consumer && consumer)
+                || (fingerprints && self.fingerprints.iter().any(Supply::is_in_header)),
+            fingerprints,
+            errors: rules.count(Rate::Errors),
+            connection: rules.count(Rate::Errors) || policy.closes(),
+            connections: rules.count(Rate::Connections),
         }
     }
 
@@ -93,7 +140,9 @@ impl Plan {
 
     /// How often the engine's tick is due.
     pub fn tick(&self) -> Nanos {
-        if self.policy.holds() { self.exchange.interval.min(TARPIT_TICK) } else { self.exchange.interval }
+        let tarpit = if self.policy.holds() { TARPIT_TICK } else { Nanos::MAX };
+        let closing = if self.policy.closes() { CLOSING_TICK } else { Nanos::MAX };
+        self.exchange.interval.min(tarpit).min(closing)
     }
 
     /// Room for requests that are held: none where no action holds any.
@@ -106,10 +155,10 @@ impl Plan {
     /// lists of addresses, which are all that may be large in the plan itself.
     pub fn memory_bytes(&self) -> u64 {
         let never = &self.policy.ban.never;
-        let identity = [&self.identity.proxies, &self.identity.trusted, &self.rules.claimed, &never.clients];
+        let identity = [&self.identity.proxies, &self.identity.trusted, &never.clients];
         let exempt = self.exempt.iter().filter_map(|exemption| exemption.source.as_ref());
         let rules = self.rules.rules.iter().filter_map(|rule| rule.only.as_ref());
-        let lists = identity.into_iter().chain(exempt).chain(rules);
+        let lists = identity.into_iter().chain(&self.rules.claimed).chain(exempt).chain(rules);
         let lists: usize = lists.map(Prefixes::memory_bytes).sum();
         self.tables_bytes() + lists as u64
     }

@@ -176,6 +176,42 @@ impl<'a> Section<'a> {
         name_of: impl Fn(&str) -> Result<N, Cause>,
         read: impl Fn(&Section) -> T,
     ) -> Vec<(N, T)> {
+        self.entries(name, most, |key, value, place| {
+            let name = name_of(key).map_err(|cause| self.report.add(place, cause)).ok();
+            let section = Section::open(value, place, self.report).map(|section| read(&section));
+            Some((name?, section?))
+        })
+    }
+
+    /// The lists of an object whose keys are names, in the order of the text: at most `most` of at most `longest` values
+    /// each. An empty list says no more than an absent one, whatever its name.
+    pub fn named_lists<N: Copy, T>(
+        &self,
+        name: &str,
+        most: usize,
+        longest: usize,
+        name_of: impl Fn(&str) -> Result<N, Cause>,
+        parse: impl Fn(N, &Value) -> Result<T, Cause>,
+    ) -> Vec<(N, Vec<T>)> {
+        self.entries(name, most, |key, value, place| {
+            if matches!(value, Value::List(items) if items.is_empty()) {
+                return None;
+            }
+            let name = name_of(key).map_err(|cause| self.report.add(place, cause)).ok()?;
+            let read = |item: &Value, place: &Place| {
+                parse(name, item).map_err(|cause| self.report.add(place, cause)).ok()
+            };
+            Some((name, self.items(value, place, longest, read)))
+        })
+    }
+
+    /// The members of an object whose keys are names.
+    fn entries<T>(
+        &self,
+        name: &str,
+        most: usize,
+        read: impl Fn(&str, &Value, &Place) -> Option<T>,
+    ) -> Vec<T> {
         let place = Place::Member(self.place, name);
         let Some(value) = self.value(name) else { return Vec::new() };
         let Some(object) = Section::open_any(value, &place, self.report) else { return Vec::new() };
@@ -183,31 +219,30 @@ impl<'a> Section<'a> {
         if object.members.len() > most {
             object.refuse(Cause::TooMany { found: object.members.len(), most });
         }
-        let entry = |(key, value): &(Box<str>, Value)| {
-            let place = Place::Named(&place, key);
-            let name = name_of(key).map_err(|cause| self.report.add(&place, cause)).ok();
-            let section = Section::open(value, &place, self.report).map(|section| read(&section));
-            Some((name?, section?))
-        };
         let entries = object.members.iter().take(most).filter(|(_, value)| *value != Value::Null);
-        entries.filter_map(entry).collect()
+        entries.filter_map(|(key, value)| read(key, value, &Place::Named(&place, key))).collect()
     }
 
-    fn each<T>(&self, name: &str, most: usize, mut read: impl FnMut(&Value, &Place) -> Option<T>) -> Vec<T> {
-        let items = match self.value(name) {
-            None => return Vec::new(),
-            Some(Value::List(items)) => items,
-            Some(other) => {
-                let cause = Cause::WrongKind { found: other.kind(), expected: "a list in brackets" };
-                self.refuse_field(name, cause);
-                return Vec::new();
-            }
+    fn each<T>(&self, name: &str, most: usize, read: impl FnMut(&Value, &Place) -> Option<T>) -> Vec<T> {
+        let Some(value) = self.value(name) else { return Vec::new() };
+        self.items(value, &Place::Member(self.place, name), most, read)
+    }
+
+    fn items<T>(
+        &self,
+        value: &Value,
+        place: &Place,
+        most: usize,
+        mut read: impl FnMut(&Value, &Place) -> Option<T>,
+    ) -> Vec<T> {
+        let Value::List(items) = value else {
+            self.report.add(place, Cause::WrongKind { found: value.kind(), expected: "a list in brackets" });
+            return Vec::new();
         };
         if items.len() > most {
-            self.refuse_field(name, Cause::TooMany { found: items.len(), most });
+            self.report.add(place, Cause::TooMany { found: items.len(), most });
         }
-        let place = Place::Member(self.place, name);
-        let read = |(i, item)| read(item, &Place::Item(&place, i));
+        let read = |(i, item)| read(item, &Place::Item(place, i));
         items.iter().take(most).enumerate().filter_map(read).collect()
     }
 

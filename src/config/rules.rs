@@ -1,12 +1,12 @@
 //! The rules of a document: what each counts, and what follows.
 
 use super::error::{Cause, Shown};
-use super::json::Value;
 use super::known::Known;
+use super::plan::Supply;
 use super::read::{ANY, Section};
-use super::{addresses, names, schema, units};
+use super::{addresses, fingerprints, names, schema, units};
 use crate::counters::bucket::{Charge, Quota};
-use crate::detect::rules::{Match, Rule, Settings};
+use crate::detect::rules::{Match, Prints, Rate, Rates, Rule, Settings};
 use crate::identity::key::{KeySpec, Part};
 use crate::identity::prefixes::Prefixes;
 use crate::identity::subjects::Keys;
@@ -22,25 +22,27 @@ const MOST_METHODS: usize = 64;
 
 /// Reads all rules: what the detector needs, and the responses in the same order.
 pub fn read(root: &Section, mode: Mode, known: Known, keys: &mut Keys) -> (Settings, Box<[Response]>) {
-    let mut rules = Reader { mode, known, names: Vec::new(), keys, claimed: Vec::new() };
+    let mut rules = Reader { mode, known, names: Vec::new(), keys, claimed: Default::default() };
     let read = root.sections("rules", MOST_RULES, |section| rules.rule(section));
     let (read, responses): (Vec<_>, Vec<_>) = read.into_iter().unzip();
-    let claimed = Prefixes::new(rules.claimed);
+    let claimed = rules.claimed.map(Prefixes::new);
     (Settings { rules: read.into(), claimed }, responses.into())
 }
 
 /// What rules have in common.
 struct Reader<'a> {
     mode: Mode,
-    known: Known,
+    known: Known<'a>,
     names: Vec<(Box<str>, usize)>,
     keys: &'a mut Keys,
-    claimed: Vec<IpNet>,
+    /// By the kind of rate.
+    claimed: [Vec<IpNet>; 3],
 }
 
 /// What a filter says.
 struct Filter {
-    requests: Option<Quota>,
+    rates: Rates,
+    prints: Prints,
     only: Vec<IpNet>,
     matches: Match,
     key: KeySpec,
@@ -57,13 +59,24 @@ impl Reader<'_> {
         let slows = actions.iter().any(|action| matches!(action, Action::Tarpit | Action::Throttle));
         let charge = if slows { Charge::Admitted } else { Charge::Every };
         let filter = section.optional_section("filter", |filter| self.filter(filter, charge))?;
-        if enabled && filter.requests.is_some() {
-            self.claimed.extend_from_slice(&filter.only);
+        if enabled {
+            self.claim(&filter);
         }
         let only = (!filter.only.is_empty()).then(|| Prefixes::new(filter.only));
-        let Filter { requests, matches, key, .. } = filter;
-        let rule = Rule { name: name?, enabled, requests, only, matches, key: self.keys.index(key) };
-        Some((rule, Response { mode, actions: answer(actions)? }))
+        let Filter { rates, prints, matches, key, .. } = filter;
+        let key = self.keys.index(key);
+        let answers_requests = actions.iter().any(|action| (Action::Tarpit..=Action::Deny).contains(action));
+        let rule = Rule { name: name?, enabled, rates, prints, only, matches, key, answers_requests };
+        Some((rule, Response { mode, actions: Actions::new(&actions)? }))
+    }
+
+    /// Takes the addresses that a rule lists from other rules with rates of its kinds.
+    fn claim(&mut self, filter: &Filter) {
+        for (rate, _) in filter.rates.iter() {
+            if let Some(claimed) = self.claimed.get_mut(rate as usize) {
+                claimed.extend_from_slice(&filter.only);
+            }
+        }
     }
 
     fn name(&mut self, section: &Section) -> Option<Box<str>> {
@@ -77,30 +90,33 @@ impl Reader<'_> {
     }
 
     fn filter(&self, filter: &Section, charge: Charge) -> Filter {
-        if !filter.has("max_req_rate") && filter.keys_are_sound() {
+        let (prints, asks) = fingerprints::prints(filter, self.known);
+        let names_a_rate = RATES.iter().any(|[rate, _]| filter.has(rate));
+        if !names_a_rate && !asks && filter.keys_are_sound() {
             filter.refuse(Cause::NoRate);
         }
-        Filter {
-            requests: quota(filter, charge),
+        let read = Filter {
+            rates: Rates(RATES.map(|names| quota(filter, charge, names))),
+            prints,
             only: filter.list("rate_limited_ips", ANY, addresses::network),
             matches: filter.section("match", matches),
             key: self.key(filter),
+        };
+        if read.rates.of(Rate::Connections).is_some() {
+            refuse_facts_of_requests(filter, &read, self.known);
         }
+        read
     }
 
     fn key(&self, filter: &Section) -> KeySpec {
-        let part = |value: &Value| match names::key_part(value) {
-            Ok(Part::Consumer) if !self.known.consumers => Err(Cause::NoConsumer),
-            Ok(Part::Network) if !self.known.networks => Err(Cause::NoNetwork),
-            part => part,
-        };
-        let parts = filter.list_or_one("key", MOST_PARTS, part);
+        let parts = filter.list_or_one("key", MOST_PARTS, |value| names::key_part(value, self.known));
         filter.need_items("key", "name what to count by, or leave key out for client");
         refuse_repeated(filter, "key", &parts, |part| match part {
             Part::Client => "client".to_owned(),
             Part::Consumer => "consumer".to_owned(),
             Part::Route => "route".to_owned(),
             Part::Network => "network".to_owned(),
+            Part::Fingerprint(method) => method.name.to_string(),
             Part::Header(name) => format!("header:{name}"),
             Part::Cookie(name) => format!("cookie:{name}"),
         });
@@ -117,12 +133,26 @@ fn actions(section: &Section) -> Vec<Action> {
     actions
 }
 
-/// While `close` acts as `deny`, `block` is the more severe of the two.
-fn answer(mut actions: Vec<Action>) -> Option<Actions> {
-    if actions.contains(&Action::Block) {
-        actions.retain(|action| *action != Action::Close);
+/// A connection is counted before its first request.
+fn refuse_facts_of_requests(filter: &Section, read: &Filter, known: Known) {
+    if read.matches != Match::default() {
+        filter.refuse_field("match", Cause::NotOfConnections { what: "what it asks for" });
     }
-    Actions::new(&actions)
+    let in_header = |place: usize| known.fingerprints.get(place).is_some_and(Supply::is_in_header);
+    if read.prints.0.iter().any(|listed| in_header(listed.place)) {
+        filter.refuse_field("fingerprints", Cause::NotOfConnections { what: "a fingerprint in a header" });
+    }
+    let of_requests = |part: &Part| match part {
+        Part::Fingerprint(method) if in_header(method.place) => Some("a fingerprint in a header"),
+        Part::Client | Part::Network | Part::Fingerprint(_) => None,
+        Part::Consumer => Some("the consumer"),
+        Part::Route => Some("the route"),
+        Part::Header(_) => Some("a header"),
+        Part::Cookie(_) => Some("a cookie"),
+    };
+    if let Some(what) = read.key.0.iter().find_map(of_requests) {
+        filter.refuse_field("key", Cause::NotOfConnections { what });
+    }
 }
 
 fn refuse_repeated<T: PartialEq>(section: &Section, name: &str, items: &[T], word: impl Fn(&T) -> String) {
@@ -133,14 +163,22 @@ fn refuse_repeated<T: PartialEq>(section: &Section, name: &str, items: &[T], wor
     }
 }
 
-fn quota(filter: &Section, charge: Charge) -> Option<Quota> {
-    let rate = filter.read("max_req_rate", units::rate);
-    let multiplier = filter.read("req_burst_multiplier", |v| units::number(v, &schema::MULTIPLIER));
+/// The fields of each kind of rate, and of its burst.
+const RATES: [[&str; 2]; 3] = [
+    ["max_req_rate", "req_burst_multiplier"],
+    ["max_conn_rate", "conn_burst_multiplier"],
+    ["max_h2_error_rate", "h2_burst_multiplier"],
+];
+
+fn quota(filter: &Section, charge: Charge, [rate, multiplier]: [&str; 2]) -> Option<Quota> {
+    let burst = multiplier;
+    let rate = filter.read(rate, units::rate);
+    let multiplier = filter.read(burst, |v| units::number(v, &schema::MULTIPLIER));
     let (rate, multiplier) = (rate?, multiplier.unwrap_or(schema::MULTIPLIER.default));
     match rate.burst(multiplier) {
         Ok(burst) => Some(Quota { interval: rate.interval(), burst, charge }),
         Err(cause) => {
-            filter.refuse_field("req_burst_multiplier", cause);
+            filter.refuse_field(burst, cause);
             None
         }
     }
@@ -177,7 +215,7 @@ mod tests {
     fn charge(actions: &str) -> Charge {
         let (rules, _) =
             rules(&format!(r#"{{"name": "a", "filter": {{"max_req_rate": 1}}, "action": {actions}}}"#));
-        rules.rules[0].requests.unwrap().charge
+        rules.rules[0].rates.of(Rate::Requests).unwrap().charge
     }
 
     #[test]
@@ -195,7 +233,7 @@ mod tests {
         let text =
             r#"{"name": "a", "filter": {"max_req_rate": 1, "key": "network"}, "action": ["close", "block"]}"#;
         let (_, responses) = rules(text);
-        assert_eq!(responses[0].actions.answer, Action::Block);
+        assert_eq!((responses[0].actions.answer, responses[0].actions.close), (Action::Block, true));
     }
 
     #[test]
@@ -204,7 +242,7 @@ mod tests {
             r#"{"name": "a", "filter": {"max_req_rate": 100, "req_burst_multiplier": 2.0}, "action": ["throttle"]}"#,
         );
         let quota = Quota { interval: Nanos::from_millis(10), burst: 200, charge: Charge::Admitted };
-        assert_eq!(rules.rules[0].requests, Some(quota));
+        assert_eq!(rules.rules[0].rates, Rates([Some(quota), None, None]));
     }
 
     #[test]
@@ -249,7 +287,7 @@ mod tests {
         let all =
             [rule("a", true, r#""10.0.0.0/8""#), rule("b", false, r#""11.0.0.0/8""#), rule("c", true, "")];
         let (rules, _) = rules(&all.join(","));
-        assert_eq!(rules.claimed, Prefixes::of(["10.0.0.0/8"]));
+        assert_eq!(rules.claimed, [Prefixes::of(["10.0.0.0/8"]), Prefixes::default(), Prefixes::default()]);
         assert_eq!(rules.rules[1].only, Some(Prefixes::of(["11.0.0.0/8"])));
         assert_eq!(rules.rules[2].only, None);
     }

@@ -179,7 +179,8 @@ mod tests {
         assert!(matches!(lookup("policy", "challenge"), Known::Later(_)));
         assert!(matches!(lookup("policy", "ban"), Known::Built));
         assert!(matches!(lookup("", "volume"), Known::Later(_)));
-        assert!(matches!(lookup("rules[].filter", "max_conn_rate"), Known::Later(_)));
+        assert!(matches!(lookup("rules[].filter", "max_conn_rate"), Known::Built));
+        assert!(matches!(lookup("fingerprints.*", "filter_state"), Known::Built));
         assert!(matches!(lookup("rules[]", "max_req_rate"), Known::No));
         assert!(matches!(lookup("traffic", "routes"), Known::Built));
         assert!(matches!(lookup("traffic.routes.*", "surge_factor"), Known::Built));

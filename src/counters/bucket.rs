@@ -61,6 +61,9 @@ pub enum Verdict {
 pub trait Meter {
     /// Charges one event of `key` to `quota` and says whether it is within the limit.
     fn charge(&mut self, key: Key, quota: &Quota, now: Nanos) -> Verdict;
+
+    /// Says whether one event of `key` would be within the limit, and charges nothing.
+    fn look(&mut self, key: Key, quota: &Quota, now: Nanos) -> Verdict;
 }
 
 impl Quota {

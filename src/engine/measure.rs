@@ -1,6 +1,7 @@
 //! The numbers that are kept where they arise, brought into the metrics.
 
 use super::Engine;
+use crate::connections::Connections;
 use crate::detect::surge::Dimension;
 use crate::shared::Store;
 use crate::telemetry::metrics::{Metric, Table};
@@ -18,10 +19,11 @@ impl<S: Store + Clone> Engine<S> {
         let plans = self.instances.iter().flatten().map(|instance| &instance.plan);
         let memory = plans.map(|plan| plan.memory_bytes()).max().unwrap_or(0);
         let serves = u64::from(self.serving.is_some());
+        let connections = if self.connections.is_some() { Connections::MEMORY_BYTES } else { 0 };
         for (metric, value) in [
             (Metric::RequestsInFlight, self.in_flight.into()),
             (Metric::Workers, serves),
-            (Metric::PlanMemory, serves * memory),
+            (Metric::PlanMemory, serves * memory + connections),
         ] {
             self.metrics.set(metric, value);
         }

@@ -2,9 +2,9 @@
 
 use super::serving::Serving;
 use super::{Engine, Instance, InstanceId, Scratch};
-use crate::config::plan::Plan;
+use crate::config::plan::{Origin, Plan, Supply};
 use crate::detect::rules::Rules;
-use crate::hash::Family;
+use crate::hash::{Family, Seed};
 use crate::identity::subjects::Memos;
 use crate::shared::Store;
 use crate::telemetry::metrics::{Metrics, Series};
@@ -25,6 +25,7 @@ impl<S: Store + Clone> Engine<S> {
             name: name.into(),
             needs: plan.needs(),
             memos: Memos::new(&plan.keys),
+            methods: digest(&plan.fingerprints),
             series: series(&plan, &mut self.metrics),
             plan: Rc::new(plan),
             rules: Rules::default(),
@@ -111,6 +112,19 @@ impl Instance {
         let (seed, epoch) = serving.exchange.seed();
         self.rules = Rules::new(&self.plan.rules, &seed, epoch);
     }
+}
+
+/// Of names, places and origins. No secret, and no caller's doing: a fixed seed will do.
+fn digest(supplies: &[Supply]) -> u64 {
+    let mut hasher = Seed([0; 16]).hasher();
+    for Supply { method, from } in supplies {
+        let (kind, origin) = match from {
+            Origin::State(path) => (1, path),
+            Origin::Header(name) => (2, name),
+        };
+        hasher.part(0, method.name.as_bytes()).part(kind, origin.as_bytes());
+    }
+    hasher.finish()
 }
 
 /// The series of each rule, then of each tier.

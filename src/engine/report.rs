@@ -3,13 +3,16 @@
 
 use super::words::{describe, write_reason, write_why};
 use super::{Decision, Engine, Instance, InstanceId};
-use crate::config::plan::Plan;
-use crate::identity::key::Caller;
+use crate::config::plan::{Plan, Supply};
+use crate::connections::Connections;
+use crate::detect::rules::Rate;
+use crate::hash::Seed;
+use crate::identity::key::{Caller, KeySpec};
 use crate::policy::{Cause, Counted};
 use crate::request::{Request, path};
 use crate::shared::Store;
 use crate::telemetry::events::Event;
-use crate::telemetry::metrics::Series;
+use crate::telemetry::metrics::{Metric, Metrics, Series};
 use crate::time::Nanos;
 
 impl<S: Store + Clone> Engine<S> {
@@ -37,7 +40,9 @@ impl<S: Store + Clone> Engine<S> {
         let Some(Instance { plan, series, .. }) = self.instances.get(id.0).and_then(Option::as_ref) else {
             return Vec::new();
         };
-        self.metrics.count_rulings(&decision.rulings, |cause| series_of(series, plan, cause));
+        self.metrics
+            .count_rulings(decision.happens, &decision.rulings, |cause| series_of(series, plan, cause));
+        count_prints(&mut self.metrics, plan, decision);
         decision.signals.iter().for_each(|signal| self.metrics.count_signal(signal.kind));
         if let Some(banned) = &decision.banned {
             self.metrics.count_ban(banned.reason);
@@ -52,11 +57,18 @@ impl<S: Store + Clone> Engine<S> {
 
         let Some(serving) = self.serving.as_mut().filter(|_| plan.events.log) else { return Vec::new() };
         let due = serving.due(plan, decision, &mut caller, &mut self.metrics, now);
+        if due.is_empty() {
+            return Vec::new();
+        }
+        let open = open_of(self.connections.as_ref(), decision, &mut caller, serving.exchange.seed().0);
         let events = due.into_iter().map(|(counted, what)| {
             describe(plan, counted, &mut caller, &mut scratch.subject);
             scratch.path.clear();
-            path::normalise(request.path().unwrap_or_default(), &mut scratch.path);
-            Event::of(what, &scratch.subject, &caller, request, &scratch.path)
+            if let Some(path) = request.path() {
+                path::normalise(path, &mut scratch.path);
+            }
+            let event = Event::of(what, &scratch.subject, &caller, request, &scratch.path);
+            Event { fingerprints: fingerprints(plan, request), connections: open, ..event }
         });
         events.collect()
     }
@@ -67,6 +79,37 @@ fn shown(decision: &Decision) -> Option<Counted> {
     let ruling = decision.ruling().and_then(|ruling| ruling.counted);
     let signal = || decision.signals.iter().last().map(Counted::of);
     ruling.or_else(signal).or(decision.lapsed.map(|lapsed| lapsed.counted))
+}
+
+/// What rules that are for certain fingerprints did.
+fn count_prints(metrics: &mut Metrics, plan: &Plan, decision: &Decision) {
+    if decision.by_print {
+        metrics.count(Metric::FingerprintsMatched);
+    }
+    let rule = decision.rejects_by().and_then(|rule| plan.rules.rules.get(usize::from(rule)));
+    if rule.is_some_and(|rule| !rule.prints.is_empty()) {
+        metrics.count(Metric::FingerprintsRejected);
+    }
+}
+
+/// The fingerprints that are known, by the names of their methods.
+fn fingerprints(plan: &Plan, request: &Request) -> Vec<(Box<str>, Vec<u8>)> {
+    let known = plan.fingerprints.iter().filter_map(|Supply { method, .. }| {
+        Some((method.name.clone(), request.fingerprints.get(method.place)?.to_vec()))
+    });
+    known.collect()
+}
+
+/// How many connections the caller has open here, where that is what is judged.
+fn open_of(
+    connections: Option<&Connections>,
+    decision: &Decision,
+    caller: &mut Caller,
+    seed: Seed,
+) -> Option<u32> {
+    let client =
+        caller.subject(&KeySpec::client(), &seed).filter(|_| decision.happens == Rate::Connections)?;
+    Some(connections.map_or(0, |connections| connections.of(client)))
 }
 
 /// The series of a rule or tier: rules come first, then tiers.

@@ -142,7 +142,8 @@ fn told_of(plan: &Plan, ruling: &Ruling, decision: &Decision) -> What {
         },
         Cause::Rule(_) | Cause::Ban(_) => {
             let wait = ruling.limit.map_or(Nanos::ZERO, |limit| limit.wait);
-            What::Rule { name: rule_name(plan, &ruling.cause).into(), action, mode, wait }
+            let counted = decision.happens.name();
+            What::Rule { name: rule_name(plan, &ruling.cause).into(), action, mode, counted, wait }
         }
     }
 }

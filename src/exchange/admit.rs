@@ -39,6 +39,10 @@ impl<S: Store> Meter for Exchange<S> {
         }
         verdict
     }
+
+    fn look(&mut self, key: Key, quota: &Quota, now: Nanos) -> Verdict {
+        self.peek(key, quota, now)
+    }
 }
 
 impl<S: Store> Exchange<S> {
@@ -59,7 +63,7 @@ impl<S: Store> Exchange<S> {
 
     /// The key's slot. One that lost it comes back with what it owed. It must ask the ledger first if there are
     /// others whom it may owe more by now, and so must a newcomer where something was forgotten that it might owe.
-    fn slot(&mut self, key: Key, quota: &Quota, team: &Team, now: Nanos) -> Option<Slot> {
+    pub(super) fn slot(&mut self, key: Key, quota: &Quota, team: &Team, now: Nanos) -> Option<Slot> {
         if let Some(slot) = self.table.find(key) {
             return Some(slot);
         }

@@ -10,6 +10,7 @@
 //! In the order of one request and one tick:
 //! * [`admit`]: the request. Its slot is an [`account`]; what it may spend or how long it is held, [`allowance`].
 //! * [`ledger`]: the shard that it asks when that is used up; [`who`] uses a key is written beside its balance.
+//! * `look`: whether a key is over its limit, asked by those who charge nothing.
 //! * [`budget`]: how often requests may ask.
 //! * [`publish`]: the tick's half; [`roster`]: which workers live; [`meta`]: the seed and epoch they agree on.
 //! * [`sums`]: what is added up over windows of time, at once and exactly: quotas and charges of tiers.
@@ -28,6 +29,7 @@ pub mod admit;
 pub mod allowance;
 pub mod budget;
 pub mod ledger;
+mod look;
 pub mod meta;
 pub mod publish;
 pub mod roster;

@@ -17,8 +17,9 @@ pub const CAS_MISMATCH: Status = Status(8);
 const REQUEST_HEADERS: u32 = 0;
 const RESPONSE_HEADERS: u32 = 2;
 
-/// `StreamType::HttpRequest`.
+/// `StreamType::HttpRequest` and `StreamType::Downstream`.
 const REQUEST: u32 = 0;
+const DOWNSTREAM: u32 = 2;
 
 /// Log levels of Envoy.
 #[derive(Clone, Copy)]
@@ -76,6 +77,7 @@ unsafe extern "C" {
     fn proxy_enqueue_shared_queue(token: u32, value: *const u8, size: usize) -> u32;
     fn proxy_dequeue_shared_queue(token: u32, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_set_effective_context(id: u32) -> u32;
+    fn proxy_close_stream(stream: u32) -> u32;
     fn proxy_continue_stream(kind: u32) -> u32;
     fn proxy_send_local_response(
         status: u32,
@@ -207,6 +209,12 @@ pub fn set_effective_context(id: u32) -> Result<(), Status> {
 pub fn resume_request() -> Result<(), Status> {
     // SAFETY: no pointers.
     check(unsafe { proxy_continue_stream(REQUEST) })
+}
+
+/// Ends the connection of the context, which is a network filter's, when what was written has gone out.
+pub fn close_connection() -> Result<(), Status> {
+    // SAFETY: no pointers.
+    check(unsafe { proxy_close_stream(DOWNSTREAM) })
 }
 
 /// A reply of our own. `headers` is an encoded map.

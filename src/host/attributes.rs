@@ -1,10 +1,15 @@
-//! What is read of a request. A host call that returns bytes costs most of a microsecond, so all headers come with
-//! one, and everything else only where the plan needs it.
+//! What is read of a request, or of a connection. A host call that returns bytes costs most of a microsecond, so all
+//! headers come with one, and everything else only where the plan needs it.
 
 use super::abi::{self, Bytes};
-use crate::config::plan::Needs;
-use crate::request::Request;
+use super::with_worker;
+use crate::config::plan::{Needs, Origin, Plan};
+use crate::connections::ConnectionId;
+use crate::engine::InstanceId;
+use crate::request::fault::Fault;
+use crate::request::fingerprint::Fingerprints;
 use crate::request::headers::Headers;
+use crate::request::{Request, address};
 
 /// The bytes that a [`Request`] borrows.
 pub struct Facts {
@@ -12,23 +17,36 @@ pub struct Facts {
     route: Option<Bytes>,
     network: Option<Bytes>,
     headers: Option<Bytes>,
+    fingerprints: Fingerprints,
+    /// Fingerprints in filter states were looked for here, not remembered.
+    looked: bool,
 }
 
 impl Facts {
-    /// Asks the host for what the plan needs; `network` is the property that holds the number of the client's. A
-    /// preflight is told by a header that nothing else has: to ask for one that is absent is cheap, since nothing is
-    /// returned.
-    pub fn read(needs: Needs, network: Option<&str>) -> Facts {
-        let mut facts = Facts {
-            source: present("source\0address"),
-            route: if needs.route { route() } else { None },
-            network: network.filter(|_| needs.network).and_then(present),
-            headers: None,
-        };
+    /// Asks the host for what the plan needs. A preflight is told by a header that nothing else has: to ask for one that
+    /// is absent is cheap, since nothing is returned.
+    pub fn read(instance: InstanceId, needs: Needs, plan: &Plan) -> Facts {
+        let mut facts = Facts::of_connection(needs, plan);
+        facts.route = if needs.route { route() } else { None };
         if needs.headers || abi::has_request_header("access-control-request-method") {
             facts.complete();
         }
+        if needs.fingerprints {
+            facts.find_fingerprints(instance, plan);
+        }
         facts
+    }
+
+    /// Asks for what is known of a connection before its first request, but for fingerprints.
+    pub fn of_connection(needs: Needs, plan: &Plan) -> Facts {
+        Facts {
+            source: present("source\0address"),
+            route: None,
+            network: plan.network.as_deref().filter(|_| needs.network).and_then(present),
+            headers: None,
+            fingerprints: Fingerprints::NONE,
+            looked: false,
+        }
     }
 
     /// Asks for the headers too, which an answer and an event need.
@@ -42,9 +60,68 @@ impl Facts {
             source: self.source.as_deref(),
             route: self.route.as_deref(),
             network: self.network.as_deref(),
+            fingerprints: &self.fingerprints,
             headers: self.headers.as_deref().map_or(Headers::default(), Headers::parse),
         }
     }
+
+    /// Asks for a connection's own fingerprints.
+    pub fn look_for_fingerprints(&mut self, plan: &Plan) {
+        self.fingerprints = of_states(plan);
+        self.looked = true;
+    }
+
+    /// Takes on what is known of a connection.
+    pub fn recall(&mut self, fingerprints: Fingerprints) {
+        self.fingerprints = fingerprints;
+    }
+
+    /// Has the request another address than its connection's peer? Envoy gives one that it took from a header no port.
+    pub fn is_handed_on(&self) -> bool {
+        self.source.as_deref().is_some_and(|source| !address::has_port(source))
+    }
+
+    /// Which of the fingerprints were looked for here: those of a connection are counted with it.
+    pub fn looked_for(&self, from: &Origin) -> bool {
+        match from {
+            Origin::State(_) => self.looked,
+            Origin::Header(_) => self.headers.is_some(),
+        }
+    }
+
+    /// A request's: its connection's, from the network filter where there is one, and those in its headers.
+    fn find_fingerprints(&mut self, instance: InstanceId, plan: &Plan) {
+        let known = with_worker(|worker| worker.engine.has_companion()).unwrap_or_default();
+        match if known { remembered(instance) } else { None } {
+            Some(fingerprints) => self.recall(fingerprints),
+            None => self.look_for_fingerprints(plan),
+        }
+        let headers = self.headers.as_deref().map_or(Headers::default(), Headers::parse);
+        for supply in &plan.fingerprints {
+            if let Origin::Header(name) = &supply.from {
+                let value = headers.get(name).unwrap_or_default();
+                self.fingerprints.set(supply.method.place, supply.method.layout, value);
+            }
+        }
+    }
+}
+
+/// Those of this connection, as the network filter found them.
+fn remembered(instance: InstanceId) -> Option<Fingerprints> {
+    let id = connection_id()?;
+    with_worker(|worker| worker.engine.fingerprints(instance, id)).flatten()
+}
+
+/// Those that Envoy keeps in filter states.
+fn of_states(plan: &Plan) -> Fingerprints {
+    let mut fingerprints = Fingerprints::NONE;
+    for supply in &plan.fingerprints {
+        if let Origin::State(path) = &supply.from {
+            let value = present(path).unwrap_or_default();
+            fingerprints.set(supply.method.place, supply.method.layout, &value);
+        }
+    }
+    fingerprints
 }
 
 /// Envoy's route name, else virtual host and cluster.
@@ -55,6 +132,40 @@ fn route() -> Option<Bytes> {
         name.extend(present("xds\0cluster_name").unwrap_or_default());
         Some(name)
     })
+}
+
+/// The number of the connection that is called about.
+pub fn connection_id() -> Option<ConnectionId> {
+    number("connection\0id").map(ConnectionId)
+}
+
+/// What the caller did wrong, as the stream or connection that has ended tells. `answered`: a response has begun.
+pub fn fault(answered: bool) -> Option<Fault> {
+    let flags = number("response\0flags")?;
+    Fault::of_flags(flags).or_else(|| (flags == 0 && !answered && vanished()).then_some(Fault::Reset))
+}
+
+/// A stream that ended without an answer, and Envoy has no word for why: its caller reset it with the code NO_ERROR.
+fn vanished() -> bool {
+    present("response\0code_details").is_none()
+        && number("response\0code").is_none()
+        && present("request\0protocol").is_some_and(|protocol| !protocol.starts_with(b"HTTP/1"))
+}
+
+/// Is a breach of the protocol the stream's alone? One that ends the connection has another word.
+pub fn is_streams() -> bool {
+    !present("response\0code_details").is_some_and(|word| word.starts_with(b"codec_error"))
+}
+
+/// Is the stream one of HTTP/1? That has no streams to reset, and what is malformed in it is no error of HTTP/2. A request
+/// that could not be read has no protocol, but Envoy's word for what was wrong with it.
+pub fn speaks_http1() -> bool {
+    let begins = |path, with: &[u8]| present(path).is_some_and(|value| value.starts_with(with));
+    begins("request\0protocol", b"HTTP/1") || begins("response\0code_details", b"http1.")
+}
+
+fn number(path: &str) -> Option<u64> {
+    abi::property(path).ok()?.try_into().ok().map(u64::from_le_bytes)
 }
 
 /// A property that exists and is not empty.

@@ -1,12 +1,15 @@
 //! One request: facts in, a decision out, the decision carried out.
 
-use super::attributes::Facts;
+use super::attributes::{Facts, connection_id, fault, is_streams, speaks_http1};
 use super::root::Filter;
 use super::{Worker, abi, clock, events, reply, with_worker};
+use crate::config::plan::{Needs, Origin};
+use crate::connections::ConnectionId;
 use crate::engine::{Decision, InstanceId, Ticket};
 use crate::policy;
 use crate::policy::tarpit::StreamId;
 use crate::request::Request;
+use crate::request::fault::Fault;
 use crate::time::Nanos;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
@@ -20,6 +23,8 @@ pub struct HttpStream {
     ticket: Option<Ticket>,
     /// The request was held, and may be still.
     held: bool,
+    /// A response has begun: the upstream's, or one of our own.
+    answered: bool,
     /// What the response is to say of why the request was decided so.
     why: Option<Box<str>>,
 }
@@ -35,7 +40,21 @@ enum Outcome {
 impl HttpStream {
     /// The stream of this context, of a filter.
     pub fn new(id: u32, filter: Option<Rc<Filter>>) -> HttpStream {
-        HttpStream { id: StreamId(id), filter, ticket: None, held: false, why: None }
+        HttpStream { id: StreamId(id), filter, ticket: None, held: false, answered: false, why: None }
+    }
+
+    /// Judges what the caller did wrong, where a rule counts that. What breaks the protocol ends the connection, of which
+    /// the network filter tells, if there is one; without it each stream tells, and one is heard.
+    fn tell_of_fault(&self) {
+        let Some(Filter { instance, plan }) = self.filter.as_deref() else { return };
+        let needs = with_worker(|worker| worker.engine.needs(*instance)).unwrap_or_default();
+        let Some(fault) = (if needs.errors { fault(self.answered) } else { None }) else { return };
+        let connection = connection_id();
+        if fault == Fault::Protocol && !tells_of_breach(connection) {
+            return;
+        }
+        let facts = Facts::read(*instance, needs, plan);
+        with_worker(|worker| worker.judge_fault(*instance, fault, connection, &facts.request()));
     }
 
     /// The request has ended, or begins anew.
@@ -55,13 +74,18 @@ impl HttpStream {
 impl Context for HttpStream {}
 
 impl HttpContext for HttpStream {
-    fn on_http_request_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
+    fn on_http_request_headers(&mut self, _count: usize, end_of_stream: bool) -> Action {
         let Some(filter) = self.filter.clone() else { return Action::Continue };
-        let Filter { instance, network, .. } = &*filter;
+        let Filter { instance, plan } = &*filter;
         let needs = with_worker(|worker| worker.engine.needs(*instance)).unwrap_or_default();
-        let mut facts = Facts::read(needs, network.as_deref());
+        let mut facts = Facts::read(*instance, needs, plan);
+        note_if_shared(needs, &facts);
         let now = clock::now();
-        let judged = with_worker(|worker| worker.judge(*instance, &facts.request(), now));
+        let judged = with_worker(|worker| {
+            worker.miss_companion(needs);
+            worker.count_fingerprints(*instance, needs, &facts);
+            worker.judge(*instance, &facts.request(), now)
+        });
         let Some((decision, ticket)) = judged else { return Action::Continue };
         self.end(); // a stream that Envoy sends through the filters again
         self.ticket = Some(ticket);
@@ -74,7 +98,11 @@ impl HttpContext for HttpStream {
         facts.complete();
         let outcome = with_worker(|worker| {
             self.why = worker.tell(*instance, &decision, &facts.request(), now);
-            worker.carry_out(*instance, &decision, &facts.request(), self.id, now)
+            let outcome = worker.carry_out(*instance, &decision, &facts.request(), self.id, now);
+            if outcome == Outcome::Answered {
+                worker.close_after_reply(&decision, &facts.request(), end_of_stream);
+            }
+            outcome
         });
         let outcome = outcome.unwrap_or(Outcome::Passes);
         self.held = outcome == Outcome::Held;
@@ -83,7 +111,8 @@ impl HttpContext for HttpStream {
 
     /// Comes for replies of our own too, after the request's callback has returned.
     fn on_http_response_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
-        let why_header = self.filter.as_ref().and_then(|filter| filter.why_header.as_deref());
+        self.answered = true;
+        let why_header = self.filter.as_ref().and_then(|filter| filter.plan.policy.why_header.as_deref());
         let _ = match (why_header, self.why.take()) {
             (Some(name), Some(text)) => abi::set_response_header(name, &text),
             (Some(name), None) => abi::remove_response_header(name), // nobody else speaks for Weir
@@ -94,6 +123,7 @@ impl HttpContext for HttpStream {
 
     /// May come without any other callback: Envoy also logs requests that its codec refused.
     fn on_log(&mut self) {
+        self.tell_of_fault();
         self.end();
     }
 }
@@ -101,6 +131,28 @@ impl HttpContext for HttpStream {
 impl Drop for HttpStream {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Is it this stream that tells of a breach of the protocol?
+fn tells_of_breach(connection: Option<ConnectionId>) -> bool {
+    let Some(connection) = connection else { return false };
+    if speaks_http1() {
+        with_worker(|worker| worker.engine.note(connection, |known| known.speaks_http1 = true));
+        return false;
+    }
+    let is_streams = is_streams();
+    with_worker(|worker| worker.engine.tells(connection, is_streams)).unwrap_or_default()
+}
+
+/// Notes a proxy's connection when a request comes over it, so that nobody ends it, or is charged for it.
+fn note_if_shared(needs: Needs, facts: &Facts) {
+    let matters = needs.connection && facts.is_handed_on();
+    if !matters || with_worker(|worker| worker.engine.has_companion()) != Some(true) {
+        return;
+    }
+    if let Some(connection) = connection_id() {
+        with_worker(|worker| worker.engine.note(connection, |known| known.shared = true));
     }
 }
 
@@ -122,13 +174,26 @@ impl Worker {
         request: &Request,
         now: Nanos,
     ) -> Option<Box<str>> {
-        for event in self.engine.report(instance, decision, request, now) {
-            self.engine.metrics.count_event(events::tell(&event));
-        }
+        self.write_events(instance, decision, request, now);
         if let Some(shown) = decision.ruling() {
             reply::mark(shown, self.engine.reason());
         }
         self.engine.why(instance).map(|(_, text)| text.into())
+    }
+
+    /// Counts what was decided, and writes the events of it.
+    pub fn write_events(&mut self, instance: InstanceId, decision: &Decision, request: &Request, now: Nanos) {
+        for event in self.engine.report(instance, decision, request, now) {
+            self.engine.metrics.count_event(events::tell(&event));
+        }
+    }
+
+    /// Counts the fingerprints that were looked for.
+    pub fn count_fingerprints(&mut self, instance: InstanceId, needs: Needs, facts: &Facts) {
+        if needs.fingerprints {
+            let looked_for = |from: &Origin| facts.looked_for(from);
+            self.engine.count_fingerprints(instance, facts.request().fingerprints, looked_for);
+        }
     }
 
     fn carry_out(

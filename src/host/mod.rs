@@ -1,8 +1,9 @@
 //! The proxy-wasm adapter: the only room that knows Envoy. It turns host bytes into facts, calls the engine, and
 //! carries out what was decided. Built for wasm32 only.
 //!
-//! * [`root`]: configuration and the tick.  * [`http_stream`]: one request.
-//! * [`attributes`]: what is read of a request.  * [`reply`], [`events`], [`stats`]: what goes out.
+//! * [`root`]: configuration and the tick.  * [`http_stream`]: one request.  * [`tcp_stream`]: one connection, and
+//!   [`closing`]: its end.
+//! * [`attributes`]: what is read of either.  * [`reply`], [`events`], [`stats`]: what goes out.
 //! * [`queues`]: what other workers tell this one at once.  * [`shared`]: shared data.  * [`clock`]: time.
 //! * [`abi`]: the host's functions, none of which can panic.
 //!
@@ -13,6 +14,7 @@
 mod abi;
 mod attributes;
 mod clock;
+mod closing;
 mod events;
 mod http_stream;
 mod queues;
@@ -20,6 +22,7 @@ mod reply;
 mod root;
 mod shared;
 mod stats;
+mod tcp_stream;
 
 use crate::engine::Engine;
 use crate::exchange::Own;
@@ -38,6 +41,12 @@ struct Worker {
     stats: stats::Stats,
     reply: crate::reply::Reply,
     ear: queues::Ear,
+    /// It was said that a connection could not be ended.
+    said_close_fails: bool,
+    /// Connections that nothing said how to judge.
+    unjudged: u32,
+    /// Requests that came while connections were to be counted, and nothing told of any.
+    untold: u32,
 }
 
 thread_local! {
@@ -46,6 +55,9 @@ thread_local! {
         stats: stats::Stats::default(),
         reply: crate::reply::Reply::default(),
         ear: queues::Ear::default(),
+        said_close_fails: false,
+        unjudged: 0,
+        untold: 0,
     });
 }
 

@@ -3,8 +3,10 @@
 
 use super::abi::{self, Level};
 use super::attributes::present;
+use super::closing::end_one;
 use super::http_stream::HttpStream;
 use super::shared::HostStore;
+use super::tcp_stream::TcpStream;
 use super::{Worker, clock, with_worker};
 use crate::config::plan::Plan;
 use crate::config::{self, advice};
@@ -13,50 +15,73 @@ use crate::policy::tarpit::StreamId;
 use crate::shared::once::first_to_say;
 use crate::telemetry::metrics::Metric;
 use core::time::Duration;
-use proxy_wasm::traits::{Context, HttpContext, RootContext};
+use proxy_wasm::traits::{Context, HttpContext, RootContext, StreamContext};
 use proxy_wasm::types::ContextType;
 use std::rc::Rc;
 
 /// A root context.
 pub struct Root {
     id: u32,
-    filter: Option<Rc<Filter>>,
+    role: Role,
+}
+
+/// What a root context is for, by its `root_id`.
+enum Role {
+    /// Not configured yet, or refused.
+    None,
+    /// `weir`: the HTTP filter.
+    Http(Rc<Filter>),
+    /// `weir_l4`: the network filter, of this name.
+    Network(Rc<str>),
 }
 
 /// What the streams of one configuration share.
 pub struct Filter {
-    /// The configuration.
+    /// The configuration in the engine …
     pub instance: InstanceId,
-    /// The property that holds the number of a client's network.
-    pub network: Option<Box<str>>,
-    /// The response header that is Weir's alone.
-    pub why_header: Option<Box<str>>,
+    /// … and what it says.
+    pub plan: Rc<Plan>,
 }
 
 impl Root {
     /// A root context that is not configured yet.
     pub fn new(id: u32) -> Root {
-        Root { id, filter: None }
+        Root { id, role: Role::None }
     }
 
     /// Puts a configuration in force, or says all that is wrong with it.
     fn configure(&mut self, text: &[u8]) -> Result<(), String> {
+        let name = String::from_utf8_lossy(&present("plugin_name").unwrap_or_default()).into_owned();
         if present("plugin_root_id").as_deref() == Some(b"weir_l4") {
-            return Err(
-                "root_id weir_l4: this version of Weir has no network filter; use root_id weir".into()
-            );
+            return self.configure_network(&name, text);
         }
         let plan = config::parse(text).map_err(|errors| errors.to_string())?;
-        let name = String::from_utf8_lossy(&present("plugin_name").unwrap_or_default()).into_owned();
         tell(&name, &plan, text);
         let period = Duration::from_millis(plan.tick().as_millis());
-        let (network, why_header) = (plan.network.clone(), plan.policy.why_header.clone());
-        self.filter = with_worker(|worker| {
+        let filter = with_worker(|worker| {
             let instance = worker.engine.configure(&name, plan, clock::now());
             worker.stats.define_all(&worker.engine.metrics);
-            Rc::new(Filter { instance, network, why_header })
+            let plan = Rc::clone(worker.engine.plan(instance)?);
+            Some(Rc::new(Filter { instance, plan }))
         });
+        self.role = filter.flatten().map_or(Role::None, Role::Http);
         self.set_tick_period(period);
+        Ok(())
+    }
+
+    /// The network filter has no configuration of its own: what it would say that differs from the HTTP filter's could not
+    /// hold.
+    fn configure_network(&mut self, name: &str, text: &[u8]) -> Result<(), String> {
+        if !matches!(text.trim_ascii(), b"" | b"{}") {
+            return Err(
+                "root_id weir_l4: the HTTP filter's configuration counts, so this must be empty or {}".into(),
+            );
+        }
+        with_worker(|worker| {
+            worker.engine.attach();
+            worker.stats.define_all(&worker.engine.metrics);
+        });
+        self.role = Role::Network(name.into());
         Ok(())
     }
 }
@@ -76,13 +101,18 @@ impl Context for Root {
     fn on_done(&mut self) -> bool {
         self.set_tick_period(Duration::ZERO);
         with_worker(|worker| {
-            if let Some(filter) = self.filter.take() {
-                worker.engine.retire(filter.instance, clock::now());
+            match &self.role {
+                Role::None => {}
+                Role::Http(filter) => worker.engine.retire(filter.instance, clock::now()),
+                Role::Network(_) => worker.engine.detach(),
             }
             if worker.engine.is_idle() {
                 worker.stats.withdraw(&mut worker.engine.metrics);
             }
         });
+        if let Role::Http(_) = self.role {
+            self.role = Role::None; // a network filter stays one: its kind of context must not change
+        }
         true
     }
 }
@@ -103,21 +133,30 @@ impl RootContext for Root {
 
     fn on_tick(&mut self) {
         with_worker(Worker::tick);
-        self.resume_due();
+        self.carry_on();
     }
 
     /// Another worker has something to tell, or this one has more to resume.
     fn on_queue_ready(&mut self, queue: u32) {
         with_worker(|worker| worker.hear(queue));
-        self.resume_due();
+        self.carry_on();
     }
 
     fn get_type(&self) -> Option<ContextType> {
-        Some(ContextType::HttpContext)
+        match self.role {
+            Role::Network(_) => Some(ContextType::StreamContext),
+            Role::None | Role::Http(_) => Some(ContextType::HttpContext),
+        }
     }
 
     fn create_http_context(&self, id: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(HttpStream::new(id, self.filter.clone())))
+        let filter = if let Role::Http(filter) = &self.role { Some(Rc::clone(filter)) } else { None };
+        Some(Box::new(HttpStream::new(id, filter)))
+    }
+
+    fn create_stream_context(&self, id: u32) -> Option<Box<dyn StreamContext>> {
+        let Role::Network(name) = &self.role else { return None };
+        Some(Box::new(TcpStream::new(id, Rc::clone(name))))
     }
 }
 
@@ -132,16 +171,16 @@ impl Worker {
     }
 }
 
-/// Requests that go on with one call into this VM. Envoy carries them out one inside the other where it answers by itself
-/// (no route, no upstream, a later filter's refusal), each with a call back into this VM: 274 of them overflow the stack,
-/// and the VM dies. And all at once they keep others waiting, 10,000 for a second.
-const RESUMED_AT_ONCE: usize = 32;
+/// Requests that go on, and connections that end, with one call into this VM. Envoy carries them out one inside the other
+/// where it answers by itself (no route, no upstream, a later filter's refusal), each with a call back into this VM: 274 of
+/// them overflow the stack, and the VM dies. And all at once they keep others waiting, 10,000 for a second.
+const AT_ONCE: usize = 32;
 
 impl Root {
-    /// Lets requests go on that were held for long enough; if there may be more, Envoy is to call again when it has served
-    /// others.
-    fn resume_due(&self) {
-        let perhaps_more = (0..RESUMED_AT_ONCE).all(|_| resume_one());
+    /// Ends connections that are to end, and lets those go on who were held for long enough; if there may be more, Envoy is
+    /// to call again when it has served others.
+    fn carry_on(&self) {
+        let perhaps_more = (0..AT_ONCE).all(|_| end_one() || resume_one());
         let _ = abi::set_effective_context(self.id);
         if perhaps_more {
             with_worker(|worker| worker.call_again());

@@ -2,9 +2,10 @@
 //! that an operator can read it. Secrets are never written: credentials, headers and cookies show as SHA-256.
 
 use super::credential::{Digest256, consumer, sha256};
-use super::{Settings, Source};
+use super::{Method, Settings, Source};
 use crate::hash::{Seed, SubjectHash, Typed};
 use crate::request::Request;
+use crate::request::fingerprint::Fingerprints;
 use core::fmt::Write;
 use core::net::IpAddr;
 
@@ -35,6 +36,8 @@ pub enum Part {
     Network,
     /// The route.
     Route,
+    /// The caller's software, by one method.
+    Fingerprint(Method),
     /// A header's first value, by lower-case name.
     Header(Box<str>),
     /// A cookie's value.
@@ -66,6 +69,11 @@ impl<'a> Caller<'a> {
         self.request.network.and_then(number)
     }
 
+    /// What is known of the caller's software.
+    pub fn fingerprints(&self) -> &'a Fingerprints {
+        self.request.fingerprints
+    }
+
     /// The hash of the subject that `spec` names in this request; `None` when a part is missing.
     pub fn subject(&mut self, spec: &KeySpec, seed: &Seed) -> Option<SubjectHash> {
         let mut hasher = seed.hasher();
@@ -84,6 +92,9 @@ impl<'a> Caller<'a> {
             Part::Consumer => hasher.part(3, &self.consumer()?),
             Part::Route => hasher.part(4, self.request.route?),
             Part::Network => hasher.part(7, &self.network()?.to_le_bytes()),
+            Part::Fingerprint(method) => {
+                hasher.part(8, method.name.as_bytes()).part(8, self.request.fingerprints.get(method.place)?)
+            }
             Part::Header(name) => hasher.part(5, name.as_bytes()).part(5, self.request.headers.get(name)?),
             Part::Cookie(name) => {
                 hasher.part(6, name.as_bytes()).part(6, &self.request.headers.cookie(name)?)
@@ -122,6 +133,10 @@ impl<'a> Caller<'a> {
             Part::Route => {
                 let route = self.request.route.unwrap_or_default();
                 let _ = write!(out, "route:{}", String::from_utf8_lossy(route));
+            }
+            Part::Fingerprint(method) => {
+                let value = self.request.fingerprints.get(method.place).unwrap_or_default();
+                let _ = write!(out, "{}:{}", method.name, String::from_utf8_lossy(value));
             }
             Part::Header(name) => describe_named("header", name, headers.get(name), out),
             Part::Cookie(name) => describe_named("cookie", name, headers.cookie(name).as_deref(), out),

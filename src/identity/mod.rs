@@ -12,10 +12,32 @@ pub mod key;
 pub mod prefixes;
 pub mod subjects;
 
+use crate::request::fingerprint::Layout;
 use crate::request::{Request, address};
 use core::net::IpAddr;
 use credential::Credential;
 use prefixes::Prefixes;
+
+/// One way to tell callers' software apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Its name, as the configuration has it: `JA4`.
+    pub name: Box<str>,
+    /// Where [`Fingerprints`](crate::request::fingerprint::Fingerprints) have its values.
+    pub place: usize,
+    /// How these look.
+    pub layout: Layout,
+}
+
+impl Method {
+    /// Is this its name? The case of JA3 and JA4 doesn't matter.
+    pub fn is_called(&self, name: &str) -> bool {
+        match self.layout {
+            Layout::Opaque => *self.name == *name,
+            Layout::Ja3 | Layout::Ja4 => self.name.eq_ignore_ascii_case(name),
+        }
+    }
+}
 
 /// How callers are told apart.
 #[derive(Clone, Debug, PartialEq)]

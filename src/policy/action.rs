@@ -1,5 +1,7 @@
 //! What Weir can do about a request, and whether it does it.
 
+use crate::detect::rules::Rate;
+
 /// Does a decision bind, or is it only reported?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -38,7 +40,7 @@ pub enum Action {
     Deny,
     /// Refuse it, and ban whom the rule or tier counted.
     Block,
-    /// Refuse it and end its connection. While connections can't be ended from here: as deny.
+    /// Refuse it, and end its connection after the reply.
     Close,
 }
 
@@ -72,6 +74,16 @@ impl Action {
         self > Action::Tarpit
     }
 
+    /// Is it carried out where this happens? A connection can't be held: Envoy hands on what its peer sends, whatever a
+    /// filter said to the connection itself. An error of the caller's can't be answered any more.
+    pub fn is_done_at(self, happens: Rate) -> bool {
+        match happens {
+            Rate::Requests => true,
+            Rate::Connections => self != Action::Tarpit,
+            Rate::Errors => matches!(self, Action::Log | Action::Block | Action::Close),
+        }
+    }
+
     /// Does it charge the ledger?
     pub fn is_charged(self) -> bool {
         matches!(self, Action::Deny | Action::Block)
@@ -90,24 +102,30 @@ pub struct Actions {
     pub answer: Action,
     /// Is the event reported too?
     pub log: bool,
+    /// Does the connection end too?
+    pub close: bool,
 }
 
 impl Actions {
-    /// Puts the actions of a rule together; `None` for none.
+    /// Puts the actions of a rule together; `None` for none. Beside a ban the end of the connection is the smaller thing,
+    /// and both come to pass.
     pub fn new(actions: &[Action]) -> Option<Actions> {
-        let answer = *actions.iter().max()?;
-        Some(Actions { answer, log: actions.contains(&Action::Log) })
+        let has = |action| actions.contains(&action);
+        let most = *actions.iter().max()?;
+        let answer = if has(Action::Block) { Action::Block } else { most };
+        Some(Actions { answer, log: has(Action::Log), close: has(Action::Close) })
     }
 
     /// One action alone.
     pub fn only(answer: Action) -> Actions {
-        Actions { answer, log: answer == Action::Log }
+        Actions { answer, log: answer == Action::Log, close: answer == Action::Close }
     }
 
     /// Every action that is carried out.
     pub fn iter(&self) -> impl Iterator<Item = Action> {
-        let log = (self.log && self.answer != Action::Log).then_some(Action::Log);
-        log.into_iter().chain([self.answer])
+        let beside = |does: bool, action| (does && self.answer != action).then_some(action);
+        let (log, close) = (beside(self.log, Action::Log), beside(self.close, Action::Close));
+        log.into_iter().chain([self.answer]).chain(close)
     }
 }
 
@@ -130,6 +148,13 @@ mod tests {
         assert_eq!((both.answer, both.log), (Action::Throttle, true));
         assert_eq!(Actions::new(&[Action::Deny, Action::Throttle]).unwrap().answer, Action::Deny);
         assert_eq!(Actions::new(&[]), None);
+    }
+
+    #[test]
+    fn a_ban_is_not_lost_beside_a_connection_that_ends() {
+        let both = Actions::new(&[Action::Close, Action::Block, Action::Log]).unwrap();
+        assert_eq!((both.answer, both.close), (Action::Block, true));
+        assert_eq!(both.iter().collect::<Vec<_>>(), [Action::Log, Action::Block, Action::Close]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Who is banned, for how long, and who never is.
 
+use crate::detect::rules::Listed;
 use crate::identity::credential::Digest256;
 use crate::identity::key::Caller;
 use crate::identity::prefixes::Prefixes;
@@ -29,6 +30,8 @@ pub struct Never {
     pub consumers: Box<[Digest256]>,
     /// By the network of their address.
     pub networks: Box<[u32]>,
+    /// By their software.
+    pub prints: Box<[Listed]>,
 }
 
 impl Never {
@@ -36,9 +39,13 @@ impl Never {
     pub fn covers(&self, caller: &mut Caller) -> bool {
         let client = || caller.source.address().is_some_and(|address| self.clients.contains(address));
         let network = || caller.network().is_some_and(|number| self.networks.contains(&number));
-        if client() || (!self.networks.is_empty() && network()) {
+        if client() || (!self.networks.is_empty() && network()) || self.has_print_of(caller) {
             return true;
         }
         !self.consumers.is_empty() && caller.consumer().is_some_and(|c| self.consumers.contains(&c))
+    }
+
+    fn has_print_of(&self, caller: &Caller) -> bool {
+        self.prints.iter().any(|listed| listed.has(caller.fingerprints()))
     }
 }

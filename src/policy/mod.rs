@@ -43,6 +43,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// May a connection be ended?
+    pub fn closes(&self) -> bool {
+        let of_rules = self.rules.iter().any(|response| response.actions.close);
+        let of_tiers = self.tiers.iter().any(|tier| tier.action == Action::Close);
+        of_rules || of_tiers || (self.bans == Mode::Enforce && !self.bannable.is_empty())
+    }
+
     /// May a request be held?
     pub fn holds(&self) -> bool {
         let of_rules = self.rules.iter().map(|response| response.actions.answer);

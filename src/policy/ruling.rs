@@ -75,9 +75,10 @@ impl Ruling {
     /// The ruling of a rule that matched.
     fn of(hit: &Hit, settings: &Settings) -> Option<Ruling> {
         let response = *settings.rules.get(usize::from(hit.rule))?;
-        let limit = Limit { requests: hit.quota.burst, window: hit.quota.capacity(), wait: hit.wait };
+        let limit =
+            hit.quota.map(|quota| Limit { requests: quota.burst, window: quota.capacity(), wait: hit.wait });
         let counted = Some(Counted { key: hit.key, subject: hit.subject });
-        Some(Ruling { cause: Cause::Rule(hit.rule), response, counted, limit: Some(limit) })
+        Some(Ruling { cause: Cause::Rule(hit.rule), response, counted, limit })
     }
 }
 
@@ -116,9 +117,15 @@ impl Rulings {
         Rulings { enforced: first(Mode::Enforce), observed: first(Mode::Observe), overruled: None }
     }
 
-    /// Is the request answered in place of its route?
+    /// Is the request answered in place of its route, the connection closed?
     pub fn refuse(&self) -> bool {
         self.enforced.is_some_and(|ruling| ruling.answer().refuses())
+    }
+
+    /// Does the connection end with it? Also that of a caller that is banned: it has nothing more to say.
+    pub fn end_connection(&self) -> bool {
+        let ends = |ruling: &Ruling| ruling.response.actions.close || matches!(ruling.cause, Cause::Ban(_));
+        self.enforced.as_ref().is_some_and(ends)
     }
 
     /// Would this tier's ruling win over the one of its mode that is there? Of equally severe ones the rule stays, which

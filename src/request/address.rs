@@ -20,6 +20,12 @@ pub fn parse(text: &[u8]) -> Option<IpAddr> {
     host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }
 
+/// Does the text name a port, other than the 0 that Envoy writes for an address which it took from a header?
+pub fn has_port(text: &[u8]) -> bool {
+    let port = text.iter().rposition(|&b| b == b':').and_then(|colon| text.get(colon + 1..));
+    port.and_then(|port| core::str::from_utf8(port).ok()?.parse::<u16>().ok()).is_some_and(|port| port > 0)
+}
+
 fn is_port(text: &str) -> bool {
     text.parse::<u16>().is_ok()
 }
@@ -60,6 +66,14 @@ mod tests {
             ("[fe80::1%eth0]:80", "fe80::1"),
         ] {
             assert_eq!(parsed(text).as_deref(), Some(address), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_out_of_a_header_has_no_port() {
+        assert!(has_port(b"203.0.113.7:4711") && has_port(b"[2001:db8::1]:443"));
+        for text in [&b"203.0.113.7:0"[..], b"203.0.113.7", b"[2001:db8::1]:0", b"", b"a:\xff", b":"] {
+            assert!(!has_port(text), "{}", String::from_utf8_lossy(text));
         }
     }
 

@@ -2,12 +2,15 @@
 //! that is absent or malformed is `None`, and who needs it gives no verdict.
 
 pub mod address;
+pub mod fault;
+pub mod fingerprint;
 pub mod headers;
 pub mod path;
 
+use fingerprint::Fingerprints;
 use headers::Headers;
 
-/// One request as the proxy saw it.
+/// One request as the proxy saw it. Of a connection it has what is known before the first request: no headers and no route.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     /// Envoy's `source.address`: `203.0.113.7:4711`, `[2001:db8::1]:4711`.
@@ -16,6 +19,8 @@ pub struct Request<'a> {
     pub route: Option<&'a [u8]>,
     /// The number of the client's network, as the operator's Envoy looked it up. Fetched only where the plan needs it.
     pub network: Option<&'a [u8]>,
+    /// What is known of the caller's software. Fetched only where the plan needs it.
+    pub fingerprints: &'a Fingerprints,
     /// Request headers with the pseudo-headers of HTTP/2.
     pub headers: Headers<'a>,
 }

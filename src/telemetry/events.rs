@@ -31,6 +31,8 @@ pub enum What {
         action: Action,
         /// Was it done?
         mode: Mode,
+        /// What happened: a request, a connection, an error.
+        counted: &'static str,
         /// Time until the caller is within the limit again.
         wait: Nanos,
     },
@@ -91,6 +93,10 @@ pub struct Event {
     pub host: Vec<u8>,
     /// Path without the query, which may hold secrets.
     pub path: Vec<u8>,
+    /// What is known of the caller's software, by the names of the methods.
+    pub fingerprints: Vec<(Box<str>, Vec<u8>)>,
+    /// Connections that the caller has open on this worker, where one of its connections is told of.
+    pub connections: Option<u32>,
 }
 
 /// A client's text in an event is cut here: long enough to recognise, too short to fill a disk.
@@ -106,6 +112,8 @@ impl Event {
             method: cut(request.method().unwrap_or_default()),
             host: cut(request.authority().unwrap_or_default()),
             path: cut(path),
+            fingerprints: Vec::new(),
+            connections: None,
         }
     }
 
@@ -122,10 +130,20 @@ impl Event {
         if let Some(address) = self.address {
             object.text("source.ip", address.to_string().as_bytes());
         }
-        object
-            .text("http.request.method", &self.method)
-            .text("url.domain", &self.host)
-            .text("url.path", &self.path);
+        for (method, value) in &self.fingerprints {
+            match &**method {
+                "JA3" => object.text("tls.client.ja3", value),
+                other => object.text(&format!("weir.fingerprint.{other}"), value),
+            };
+        }
+        if let Some(open) = self.connections {
+            object.number("weir.connections_open", open.into());
+        }
+        let request =
+            [("http.request.method", &self.method), ("url.domain", &self.host), ("url.path", &self.path)];
+        for (field, value) in request.into_iter().filter(|(_, value)| !value.is_empty()) {
+            object.text(field, value);
+        }
         object.end();
         line
     }
@@ -150,10 +168,11 @@ impl What {
             .text("event.action", action.as_bytes())
             .text("weir.category", category.as_bytes());
         match self {
-            What::Rule { name, mode, wait, .. } => {
+            What::Rule { name, mode, counted, wait, .. } => {
                 object
                     .text("weir.mode", mode.name().as_bytes())
                     .text("rule.name", name.as_bytes())
+                    .text("weir.counted", counted.as_bytes())
                     .number("weir.retry_after_ms", wait.as_millis());
             }
             What::Tier { min_score, mode, score, signals, .. } => {
@@ -222,6 +241,7 @@ mod tests {
             name: "r".into(),
             action: Action::Throttle,
             mode: Mode::Observe,
+            counted: "requests",
             wait: Nanos::from_millis(1500),
         };
         of(what)
@@ -235,6 +255,8 @@ mod tests {
             method: b"GET".to_vec(),
             host: b"shop.example\xff".to_vec(),
             path: b"/a\"\n".to_vec(),
+            fingerprints: vec![("JA3".into(), b"e7".to_vec()), ("JA4".into(), b"t13".to_vec())],
+            connections: Some(3),
         }
     }
 
@@ -288,6 +310,9 @@ mod tests {
             ("@timestamp", "2023-11-14T22:13:20.123Z"),
             ("event.action", "throttle"),
             ("weir.mode", "observe"),
+            ("weir.counted", "requests"),
+            ("tls.client.ja3", "e7"),
+            ("weir.fingerprint.JA4", "t13"),
             ("rule.name", "r"),
             ("weir.subject", "client:2001:db8::/64"),
             ("source.ip", "2001:db8::7"),

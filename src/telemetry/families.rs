@@ -35,6 +35,17 @@ pub enum Metric {
     Requests,
     RequestsExempt,
     RequestsInFlight,
+    Connections,
+    ConnectionsOpen,
+    ConnectionsRejected,
+    ConnectionsRejectFailed,
+    ConnectionsUntracked,
+    ConnectionsClosed,
+    Http2Errors,
+    FingerprintsMatched,
+    FingerprintsRejected,
+    FingerprintsUnavailable,
+    FingerprintsMissing,
     Actions,
     ActionsFailed,
     Events,
@@ -82,6 +93,30 @@ const SIGNAL: Label = (
     &["traffic_route_surge", "traffic_source_surge", "traffic_consumer_surge", "traffic_network_surge"],
 );
 const REASON: Label = ("reason", &["rule", "tier", "ledger", "operator"]);
+
+const METHOD: Label = ("method", &["JA3", "JA4", "other"]);
+
+/// How a request for a connection's end went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// It was ended.
+    Closed,
+    /// Others use it too.
+    Shared,
+    /// No network filter knows it.
+    Unknown,
+    /// Envoy did not end it.
+    Failed,
+}
+
+/// Who paid for an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorFate {
+    /// The caller.
+    Charged,
+    /// Nobody, as the connection is a proxy's.
+    Shared,
+}
 
 /// A table of fixed size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +172,19 @@ pub enum EventOutcome {
 #[rustfmt::skip]
 pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::Requests, name: "weir_requests_total", kind: Kind::Counter, labels: &[], help: "requests seen" },
-    Family { metric: Metric::RequestsExempt, name: "weir_requests_exempt_total", kind: Kind::Counter, labels: &[("reason", &["path", "trusted", "preflight"])], help: "requests that were not judged and not counted, by why" },
+    Family { metric: Metric::RequestsExempt, name: "weir_requests_exempt_total", kind: Kind::Counter, labels: &[("reason", &["path", "trusted", "preflight"])], help: "requests, connections and errors that were not judged and not counted, by why" },
     Family { metric: Metric::RequestsInFlight, name: "weir_requests_in_flight", kind: Kind::Gauge, labels: &[], help: "requests that have begun and not ended" },
+    Family { metric: Metric::Connections, name: "weir_connections_total", kind: Kind::Counter, labels: &[], help: "connections that the network filter weir_l4 saw" },
+    Family { metric: Metric::ConnectionsOpen, name: "weir_connections_open", kind: Kind::Gauge, labels: &[], help: "connections that are open and known, over all workers" },
+    Family { metric: Metric::ConnectionsRejected, name: "weir_connections_rejected_total", kind: Kind::Counter, labels: &[MODE], help: "connections closed before their handshake because their client is banned (those that rules refuse are in weir_rules_matched_total); mode observe: would have been" },
+    Family { metric: Metric::ConnectionsRejectFailed, name: "weir_connections_reject_failed_total", kind: Kind::Counter, labels: &[], help: "connections that were to be closed at once, and that Envoy did not close" },
+    Family { metric: Metric::ConnectionsUntracked, name: "weir_connections_untracked_total", kind: Kind::Counter, labels: &[], help: "connections that were judged and found no room to be remembered: their requests ask Envoy for fingerprints, and they can't be ended" },
+    Family { metric: Metric::ConnectionsClosed, name: "weir_connections_closed_total", kind: Kind::Counter, labels: &[("outcome", &["closed", "shared", "unknown", "failed"])], help: "connections to be ended after a reply: ended; a proxy's, which goes on for its other users; unknown to any network filter weir_l4; not ended by Envoy" },
+    Family { metric: Metric::Http2Errors, name: "weir_h2_errors_total", kind: Kind::Counter, labels: &[("error", &["reset", "protocol"]), ("fate", &["charged", "shared"])], help: "HTTP/2 streams reset by their caller and breaches of the protocol: charged to the caller, or to nobody as the connection is a proxy's. Looked at where a rule has max_h2_error_rate" },
+    Family { metric: Metric::FingerprintsMatched, name: "weir_fingerprints_matched_total", kind: Kind::Counter, labels: &[], help: "connections and requests that a rule for certain fingerprints matched" },
+    Family { metric: Metric::FingerprintsRejected, name: "weir_fingerprints_rejected_total", kind: Kind::Counter, labels: &[], help: "connections closed before their handshake by a rule for certain fingerprints" },
+    Family { metric: Metric::FingerprintsUnavailable, name: "weir_fingerprints_unavailable_total", kind: Kind::Counter, labels: &[METHOD], help: "connections (requests, where no network filter tells of connections) without a fingerprint by this method: absent, or of a wrong form. It matches nothing" },
+    Family { metric: Metric::FingerprintsMissing, name: "weir_fingerprints_missing_methods_total", kind: Kind::Counter, labels: &[], help: "connections (or requests) that have a fingerprint by one configured method and none by another" },
     Family { metric: Metric::Actions, name: "weir_actions_total", kind: Kind::Counter, labels: &[ACTION, MODE], help: "actions of the rules, tiers and bans that decided; mode observe: what would have been done. How many of the action log became events is in weir_events_total" },
     Family { metric: Metric::ActionsFailed, name: "weir_actions_failed_total", kind: Kind::Counter, labels: &[ACTION], help: "actions that Envoy did not carry out" },
     Family { metric: Metric::Events, name: "weir_events_total", kind: Kind::Counter, labels: &[("outcome", &["sent", "suppressed", "untracked", "dropped"])], help: "events of the log action: written; held back as the client's second in its interval, or above 100 a second of a worker (1,000 at once); held back as there was no place to remember the client; refused by Envoy" },
@@ -180,7 +226,8 @@ pub const FAMILIES: &[Family] = &[
 /// Which rule matched, and whether it binds. Its first label is the operator's rule name.
 pub const RULES_MATCHED: &str = "weir_rules_matched_total";
 /// What [`RULES_MATCHED`] means.
-pub const RULES_MATCHED_HELP: &str = "requests that a rule decided; mode observe: would have decided";
+pub const RULES_MATCHED_HELP: &str =
+    "requests, connections and errors that a rule decided; mode observe: would have decided";
 
 /// Which tier decided, and whether it binds. Its first label is the operator's `min_score`.
 pub const TIERS_DECIDED: &str = "weir_tiers_decided_total";

@@ -3,14 +3,17 @@
 //! The core adds to plain numbers; the host carries the differences out at each tick, so a request pays no host
 //! call for its metrics. Names carry labels as `.label.value` suffixes, which Envoy's `stats_tags` turn into labels.
 
-pub use super::families::{EventOutcome, ExemptReason, Fact, Kind, Label, Metric, Table};
+pub use super::families::{Closing, ErrorFate, EventOutcome, ExemptReason, Fact, Kind, Label, Metric, Table};
 use super::families::{FAMILIES, MODE, RULES_MATCHED, TIERS_DECIDED};
 
 use crate::bans::Reason;
 use crate::counters::table;
+use crate::detect::rules::Rate;
 use crate::detect::signal::Kind as Signal;
 use crate::detect::surge::Dimension;
 use crate::policy::{Action, Cause, Mode, Ruling, Rulings};
+use crate::request::fault::Fault;
+use crate::request::fingerprint::Layout;
 
 /// One series: its full name and its number.
 #[derive(Debug)]
@@ -110,32 +113,56 @@ impl Metrics {
         self.add(Metric::Signals, signal as usize, 1);
     }
 
+    /// A fault of an HTTP/2 caller.
+    pub fn count_fault(&mut self, fault: Fault, fate: ErrorFate) {
+        self.add(Metric::Http2Errors, fault as usize * 2 + fate as usize, 1);
+    }
+
+    /// How a request for a connection's end went.
+    pub fn count_closing(&mut self, outcome: Closing) {
+        self.add(Metric::ConnectionsClosed, outcome as usize, 1);
+    }
+
+    /// A fingerprint that was not there.
+    pub fn count_unavailable(&mut self, layout: Layout) {
+        self.add(Metric::FingerprintsUnavailable, layout as usize, 1);
+    }
+
     /// A ban that was made.
     pub fn count_ban(&mut self, reason: Reason) {
         self.add(Metric::BansIssued, reason as usize, 1);
     }
 
-    /// The rulings on one request: what decided, and the actions that follow. `series` finds a rule's or tier's. Of a rule
-    /// that a more severe ruling overrules, only its log is carried out.
-    pub fn count_rulings(&mut self, rulings: &Rulings, series: impl Fn(&Cause) -> Option<Series>) {
+    /// The rulings on what happens: what decided, and the actions that follow, of those that are carried out there.
+    /// `series` finds a rule's or tier's. Of a rule that a more severe ruling overrules, only its log is carried out.
+    pub fn count_rulings(
+        &mut self,
+        happens: Rate,
+        rulings: &Rulings,
+        series: impl Fn(&Cause) -> Option<Series>,
+    ) {
         for ruling in rulings.iter() {
-            self.count_cause(ruling, &series);
-            for action in ruling.response.actions.iter() {
+            self.count_cause(happens, ruling, &series);
+            for action in ruling.response.actions.iter().filter(|action| action.is_done_at(happens)) {
                 self.count_action(action, ruling.response.mode);
             }
         }
         if let Some(overruled) = &rulings.overruled {
-            self.count_cause(overruled, &series);
+            self.count_cause(happens, overruled, &series);
             if overruled.response.actions.log {
                 self.count_action(Action::Log, overruled.response.mode);
             }
         }
     }
 
-    fn count_cause(&mut self, ruling: &Ruling, series: &impl Fn(&Cause) -> Option<Series>) {
+    fn count_cause(&mut self, happens: Rate, ruling: &Ruling, series: &impl Fn(&Cause) -> Option<Series>) {
         let mode = ruling.response.mode;
+        let rejected = match happens {
+            Rate::Connections => Metric::ConnectionsRejected,
+            Rate::Requests | Rate::Errors => Metric::BansRejected,
+        };
         match (ruling.cause, series(&ruling.cause)) {
-            (Cause::Ban(_), _) => self.add(Metric::BansRejected, mode as usize, 1),
+            (Cause::Ban(_), _) => self.add(rejected, mode as usize, 1),
             (_, Some(series)) => {
                 if let Some(number) = self.series.get_mut(series.0 + mode as usize) {
                     number.value += 1;
@@ -258,7 +285,7 @@ mod tests {
             observed: ruling(Cause::Ban(Reason::Ledger), Mode::Observe, &[Action::Deny]),
             overruled: ruling(Cause::Rule(0), Mode::Enforce, &[Action::Log, Action::Tarpit]),
         };
-        metrics.count_rulings(&rulings, |cause| match cause {
+        metrics.count_rulings(Rate::Requests, &rulings, |cause| match cause {
             Cause::Rule(_) => Some(rule),
             Cause::Tier(_) => Some(tier),
             Cause::Ban(_) => None,

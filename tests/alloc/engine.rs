@@ -1,10 +1,13 @@
 //! The engine: a request allocates nothing, not when it passes, not when it is refused, not for a new client.
 
 use super::{allocations, support};
-use weir::engine::{Engine, InstanceId};
+use weir::connections::{ConnectionId, ContextId};
+use weir::engine::{Decision, Engine, InstanceId};
 use weir::exchange::Own;
 use weir::reply::Reply;
 use weir::request::Request;
+use weir::request::fault::Fault;
+use weir::request::fingerprint::{Fingerprints, Layout};
 use weir::request::headers::{Headers, Pairs};
 use weir::shared::mem::MemStore;
 use weir::time::Nanos;
@@ -76,4 +79,39 @@ fn requests_and_ticks_allocate_nothing_after_warm_up() {
         round(first * 100_000); // until every value of the store has its full length
     }
     assert_eq!(allocations(|| round(1_000_000)), 0, "in 20,000 requests, most of new clients");
+}
+
+#[test]
+fn connections_and_errors_allocate_nothing_after_warm_up() {
+    let config = r#"{"mode": "enforce", "events": {"log": false}, "traffic": {"route": false, "source": false},
+        "fingerprints": {"tool": {"filter_state": "tool"}}, "policy": {"ban": {"duration_seconds": 1}}, "rules": [
+        {"name": "tool", "filter": {"fingerprints": {"tool": ["curl"]}}, "action": ["log", "close"]},
+        {"name": "connections", "filter": {"max_conn_rate": 5}, "action": ["log", "close"]},
+        {"name": "errors", "filter": {"max_h2_error_rate": 5}, "action": ["throttle"]}]}"#;
+    let mut engine = Engine::new(MemStore::new(), Own { seed: [1; 16], nonce: 1 });
+    let mut now = Nanos::from_secs(10);
+    let id = engine.configure("weir", support::plan(config), now);
+    let mut fingerprints = Fingerprints::NONE;
+    let mut round = |first: u64| {
+        for number in first..first + 5_000 {
+            let source: &[u8] = if number % 2 == 0 { b"203.0.113.7:4711" } else { b"203.0.113.8:4711" };
+            fingerprints.set(0, Layout::Opaque, if number % 7 == 0 { b"curl" } else { b"wget" });
+            let request = Request { source: Some(source), fingerprints: &fingerprints, ..Request::default() };
+            now = now + Nanos(50_000);
+            let connection = ConnectionId(number);
+            let opened = engine.on_connection(id, connection, ContextId(number as u32), &request, now);
+            let fault = engine.on_fault(id, Fault::Reset, Some(connection), &request, now);
+            for decision in [Some(opened), fault].into_iter().flatten().filter(Decision::is_told) {
+                engine.report(id, &decision, &request, now);
+            }
+            engine.end(connection, &request, true);
+            while engine.due_to_end().is_some() {}
+            engine.on_disconnect(connection);
+            if number % 1_000 == 0 {
+                engine.on_tick(now);
+            }
+        }
+    };
+    (0..5).for_each(|first| round(first * 5_000));
+    assert_eq!(allocations(|| round(100_000)), 0, "in 5,000 connections");
 }

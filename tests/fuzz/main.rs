@@ -17,6 +17,7 @@ use weir::shared::mem::MemStore;
 /// Every kind of key, match, credential, action and dimension.
 const EVERYTHING: &str = r#"{"mode": "enforce",
     "network": {"asn": {"filter_state": "asn"}},
+    "fingerprints": {"JA3": {"filter_state": "ja3"}, "JA4": {"header": "x-ja4"}, "tool": {"filter_state": "tool", "field": "a"}},
     "traffic": {"bucket_seconds": 1, "warmup_buckets": 1, "learning_buckets": 2, "route_floor_rps": 1, "source_floor_rps": 1,
                 "consumer_floor_rps": 1, "asn_floor_rps": 1, "routes": {"a": {"surge_factor": 2}}},
     "policy": {"why_header": "x-why", "throttle": {"quota": 1, "window_seconds": 1}, "ledger": {"limit": 100},
@@ -26,6 +27,9 @@ const EVERYTHING: &str = r#"{"mode": "enforce",
     "exempt": [{"path": "/healthz"}, {"path_prefix": "/internal/", "source": ["198.51.100.0/24"]}],
     "consumer": {"from": [{"header": "authorization"}, {"header": "x-api-key"}, {"cookie": "session"}, {"query": "api_key"}]},
     "rules": [
+        {"name": "opened", "filter": {"max_conn_rate": 1, "max_h2_error_rate": 2, "key": ["client", "JA3"]}, "action": ["log", "block", "close"]},
+        {"name": "errors", "filter": {"max_h2_error_rate": 1}, "action": ["log", "throttle"]},
+        {"name": "tool", "filter": {"fingerprints": {"tool": ["/", "//"]}, "key": "tool"}, "action": ["close"]},
         {"name": "client", "filter": {"max_req_rate": 1}, "action": ["log", "throttle"]},
         {"name": "network", "filter": {"key": "network", "max_req_rate": 1}, "action": ["log", "block"]},
         {"name": "consumer", "filter": {"key": "consumer", "max_req_rate": "1/h"}, "action": ["log", "deny"]},

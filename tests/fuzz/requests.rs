@@ -2,9 +2,12 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use weir::connections::{ConnectionId, ContextId};
 use weir::policy::tarpit::StreamId;
 use weir::reply::Reply;
 use weir::request::Request;
+use weir::request::fault::Fault;
+use weir::request::fingerprint::{Fingerprints, Layout};
 use weir::request::headers::{Headers, Pairs};
 use weir::shared::mem::MemStore;
 use weir::time::Nanos;
@@ -50,15 +53,29 @@ proptest! {
         let id = engine.configure("weir", support::plan(EVERYTHING), Nanos::ZERO);
         let mut reply = Reply::default();
         for (source, route, headers, now) in &requests {
-            let request = Request { source: source.as_deref(), route: route.as_deref(), network: route.as_deref(), headers: Headers::parse(headers) };
+            let mut fingerprints = Fingerprints::NONE;
+            let value = route.as_deref().unwrap_or_default();
+            [Layout::Ja3, Layout::Ja4, Layout::Opaque].into_iter().enumerate().for_each(|(place, layout)| fingerprints.set(place, layout, value));
+            let request = Request { source: source.as_deref(), route: route.as_deref(), network: route.as_deref(), fingerprints: &fingerprints, headers: Headers::parse(headers) };
+            let connection = ConnectionId(*now % 8);
+            let opened = engine.on_connection(id, connection, ContextId(*now as u32), &request, Nanos(*now));
             let (decision, ticket) = engine.on_request(id, &request, Nanos(*now));
             if let Some(ruling) = decision.rulings.enforced {
                 let refused = reply.write(&ruling, &request);
                 prop_assert_eq!(refused, ruling.answer().refuses());
             }
-            for event in engine.report(id, &decision, &request, Nanos(*now)) {
-                prop_assert!(serde_json::from_str::<serde_json::Value>(&event.to_json(*now)).is_ok());
+            let fault = if now % 2 == 0 { Fault::Reset } else { Fault::Protocol };
+            let faulted = engine.on_fault(id, fault, (now % 3 > 0).then_some(connection), &request, Nanos(*now));
+            for decision in [&opened, &decision].into_iter().chain(&faulted) {
+                for event in engine.report(id, decision, &request, Nanos(*now)) {
+                    prop_assert!(serde_json::from_str::<serde_json::Value>(&event.to_json(*now)).is_ok());
+                }
             }
+            engine.end(connection, &request, now % 7 == 0);
+            if now % 5 == 0 {
+                engine.on_disconnect(connection);
+            }
+            while engine.due_to_end().is_some() {}
             let why = engine.why(id).map(|(_, why)| why).unwrap_or_default();
             prop_assert!(why.bytes().all(|b| b == b' ' || b.is_ascii_graphic()), "a header is one line: {why:?}");
             engine.hold(id, StreamId(*now as u32), Nanos(*now));

@@ -4,10 +4,13 @@
 
 use weir::config;
 use weir::config::plan::Plan;
+use weir::connections::{ConnectionId, ContextId};
 use weir::engine::{Decision, Engine, InstanceId};
 use weir::exchange::Own;
 use weir::policy::Action;
 use weir::request::Request;
+use weir::request::fault::Fault;
+use weir::request::fingerprint::{Fingerprints, Layout};
 use weir::request::headers::{Headers, Pairs};
 use weir::shared::mem::MemStore;
 use weir::telemetry::events::Event;
@@ -31,6 +34,8 @@ pub struct Process {
     pub deaf: bool,
     /// The number of every caller's network.
     pub network: Option<String>,
+    /// Connections that were opened.
+    pub connections: u64,
 }
 
 struct Worker {
@@ -95,6 +100,7 @@ impl Process {
             metrics: Vec::new(),
             deaf: false,
             network: None,
+            connections: 0,
         };
         for index in 0..workers {
             process.workers.push(Process::worker(&process.store, index as u64, json, process.now));
@@ -193,6 +199,7 @@ impl Process {
             source: Some(source.as_bytes()),
             route: Some(call.route.as_bytes()),
             network: network.as_deref().map(str::as_bytes),
+            fingerprints: Default::default(),
             headers: Headers::parse(pairs.encode()),
         };
         self.decide_raw(worker, &request)
@@ -206,6 +213,56 @@ impl Process {
         let is_told = decision.is_told();
         let events = if is_told { engine.report(*instance, &decision, request, now) } else { Vec::new() };
         engine.on_complete(ticket);
+        if decision.banned.is_some() {
+            self.carry_notices(now);
+        }
+        Told { decision, events }
+    }
+
+    /// One connection of `from` on one worker, before its handshake. It stays open.
+    pub fn connect_on(&mut self, worker: usize, from: &str, print: Option<&str>) -> Told {
+        let id = ConnectionId(self.connections);
+        self.connections += 1;
+        self.about(worker, from, print, |engine, instance, request, now| {
+            engine.on_connection(instance, id, ContextId(id.0 as u32), request, now)
+        })
+    }
+
+    /// A fault of `from` on one worker, over a connection of its own if it is given.
+    pub fn fault_on(
+        &mut self,
+        worker: usize,
+        fault: Fault,
+        from: &str,
+        connection: Option<u64>,
+    ) -> Option<Told> {
+        let mut charged = true;
+        let told = self.about(worker, from, None, |engine, instance, request, now| {
+            let decision = engine.on_fault(instance, fault, connection.map(ConnectionId), request, now);
+            charged = decision.is_some();
+            decision.unwrap_or_default()
+        });
+        charged.then_some(told)
+    }
+
+    /// What is decided about no request, with only an address and a fingerprint known, and what is told of it.
+    fn about(
+        &mut self,
+        worker: usize,
+        from: &str,
+        print: Option<&str>,
+        decide: impl FnOnce(&mut Engine<MemStore>, InstanceId, &Request, Nanos) -> Decision,
+    ) -> Told {
+        let now = self.now;
+        let source = format!("{from}:4711");
+        let mut fingerprints = Fingerprints::NONE;
+        fingerprints.set(0, Layout::Opaque, print.unwrap_or_default().as_bytes());
+        let source = Some(source.as_bytes());
+        let request = Request { source, fingerprints: &fingerprints, ..Request::default() };
+        let Worker { engine, instance, .. } = &mut self.workers[worker];
+        let decision = decide(engine, *instance, &request, now);
+        let is_told = decision.is_told();
+        let events = if is_told { engine.report(*instance, &decision, &request, now) } else { Vec::new() };
         if decision.banned.is_some() {
             self.carry_notices(now);
         }

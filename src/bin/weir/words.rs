@@ -1,6 +1,7 @@
 //! A compiled configuration in words: who is counted, how many may come, what happens to the others.
 
 mod bans;
+mod consequence;
 mod guard;
 mod memory;
 mod rule;

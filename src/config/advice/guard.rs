@@ -1,6 +1,5 @@
 //! What the traffic guard and the policy say and their operator perhaps did not mean.
 
-use super::enabled;
 use crate::config::plan::Plan;
 use crate::detect::surge::Dimension;
 use crate::policy::Action;
@@ -15,17 +14,8 @@ pub fn doubts(plan: &Plan) -> impl Iterator<Item = String> {
     // The default tiers have a challenge so that they need no change when there is one.
     let challenges = written && plan.policy.tiers.iter().any(|tier| tier.action == Action::Challenge);
     let challenges = challenges.then_some("challenge acts as throttle in this version");
-    let closes = actions(plan).any(|action| action == Action::Close);
-    let closes = closes.then_some("close acts as deny in this version: connections stay open");
-    let fixed =
-        [unreached, challenges, closes, unseen_consumers(plan), unseen_networks(plan), unused_routes(plan)];
+    let fixed = [unreached, challenges, unseen_consumers(plan), unseen_networks(plan), unused_routes(plan)];
     milder(&plan.policy.tiers).chain(fixed.into_iter().flatten().map(str::to_owned))
-}
-
-/// The answers of everything that may act.
-fn actions(plan: &Plan) -> impl Iterator<Item = Action> {
-    let of_rules = enabled(plan).map(|(_, response)| response.actions.answer);
-    of_rules.chain(plan.policy.tiers.iter().map(|tier| tier.action))
 }
 
 /// Tiers that do less to who threatens more.

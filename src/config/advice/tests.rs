@@ -81,9 +81,33 @@ fn tiers_that_grow_milder_are_doubted() {
 fn what_acts_as_another_action_in_this_version_is_said_once_where_it_is_written() {
     let challenge = r#"{"min_score": 50, "action": "challenge"}, {"min_score": 60, "action": "challenge"}"#;
     assert_eq!(of_tiers(challenge), ["challenge acts as throttle in this version"]);
-    let close = r#"{"min_score": 50, "action": "close"}, {"min_score": 60, "action": "close"}"#;
-    assert_eq!(of_tiers(close).len(), 1);
-    assert_eq!(of(&THROTTLE.replace("throttle", "close")).len(), 1);
+}
+
+#[test]
+fn a_fingerprint_that_callers_could_write_is_doubted() {
+    let of = |from: &str| {
+        let rule = r#"{"name": "a", "filter": {"fingerprints": {"tool": ["x"]}}, "action": ["deny"]}"#;
+        all_of(&format!(
+            r#"{{"mode": "enforce", "fingerprints": {{"tool": {{"{from}": "x-tool"}}}}, "rules": [{rule}]}}"#
+        ))
+    };
+    assert!(of("filter_state").is_empty());
+    assert!(matches!(&*of("header"), [doubt] if doubt.contains("x-tool")));
+}
+
+#[test]
+fn a_burst_of_one_is_doubted_in_the_words_of_what_it_counts() {
+    let rule = |field| format!(r#"{{"name": "a", "filter": {{"{field}": 1}}, "action": ["deny"]}}"#);
+    for (field, words) in [
+        ("max_req_rate", ["request", "req_burst_multiplier"]),
+        ("max_conn_rate", ["connection", "conn_burst_multiplier"]),
+        ("max_h2_error_rate", ["error", "h2_burst_multiplier"]),
+    ] {
+        assert!(
+            matches!(&*of(&rule(field)), [doubt] if words.iter().all(|word| doubt.contains(word))),
+            "{field}"
+        );
+    }
 }
 
 #[test]

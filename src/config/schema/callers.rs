@@ -92,4 +92,25 @@ pub const FIELDS: &[Field] = &[
         "The part of the filter state that is the number: `x-asn`, say, in the `envoy.geoip` of Envoy's network filter geoip.",
         "",
     ),
+    text(
+        "fingerprints.*.filter_state",
+        NAME,
+        "one of the two is required",
+        "The filter state in which Envoy keeps the fingerprints of this method. `*` is JA3, JA4, or a name of yours for values that are compared byte by byte; four methods at most.",
+        "",
+    ),
+    text(
+        "fingerprints.*.field",
+        NAME,
+        "none: the filter state is the value",
+        "The part of the filter state that is the fingerprint.",
+        "",
+    ),
+    text(
+        "fingerprints.*.header",
+        NAME,
+        "one of the two is required",
+        "The request header in which Envoy hands the fingerprint on. Known of requests alone, and believed: Envoy must overwrite what callers send.",
+        "",
+    ),
 ];

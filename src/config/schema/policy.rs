@@ -15,7 +15,7 @@ pub const FIELDS: &[Field] = &[
         "policy.tiers[].action",
         "`log`, `tarpit`, `throttle`, `challenge`, `deny`, `block` or `close`",
         "required",
-        "What happens to a request in this tier, as in rules. `throttle` lets pass what `policy.throttle` says. `challenge` acts as `throttle`, and `close` as `deny`, in this version.",
+        "What happens to a request in this tier, as in rules. `throttle` lets pass what `policy.throttle` says. `challenge` acts as `throttle` in this version.",
         "",
     ),
     text(
@@ -69,7 +69,7 @@ pub const FIELDS: &[Field] = &[
     },
     text(
         "policy.ban.never",
-        "list of `client:203.0.113.7`, `client:10.0.0.0/8`, `network:64500`, `consumer:sha256:` and 64 hex digits",
+        "list of `client:203.0.113.7`, `client:10.0.0.0/8`, `network:64500`, `JA4:` and a fingerprint, `consumer:sha256:` and 64 hex digits",
         "nobody",
         "Callers that are refused like others, and never banned.",
         "More callers are never banned.",

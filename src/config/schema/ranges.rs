@@ -9,7 +9,10 @@ pub const RULE_ACTIONS: &[&str] = &["log", "tarpit", "throttle", "deny", "block"
 /// The actions of tiers. There is a challenge, as milder policies must be able to name it: it acts as a throttle.
 pub const TIER_ACTIONS: &[&str] = &["log", "tarpit", "throttle", "challenge", "deny", "block", "close"];
 /// What this version can count by.
-pub const KEYS: &[&str] = &["client", "consumer", "network", "route", "header:NAME", "cookie:NAME"];
+pub const KEYS: &[&str] =
+    &["client", "consumer", "network", "route", "JA3", "JA4", "header:NAME", "cookie:NAME"];
+/// A fingerprint of a method of which nothing is known.
+pub const OPAQUE: &str = "1 to 64 bytes, not - alone and without spaces at the ends";
 /// Words for a surge factor, and which one each stands for.
 pub const SENSITIVITIES: &[&str] = &["low", "medium", "high"];
 /// The factors of [`SENSITIVITIES`].

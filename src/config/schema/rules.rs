@@ -26,7 +26,7 @@ pub const FIELDS: &[Field] = &[
     text(
         "rules[].filter.max_req_rate",
         "rate, 1/d–1000000/s",
-        "required",
+        "requests are not counted",
         "Sustained requests per key and process: a number per second, or `\"6/m\"`, `\"100/s\"`, `\"1/h\"`, `\"1/d\"`.",
         "More requests pass.",
     ),
@@ -36,6 +36,39 @@ pub const FIELDS: &[Field] = &[
         meaning: "How many may come at once, in seconds' worth of the rate: burst = rate per second × multiplier, rounded down, at least 1.",
         raising: "Larger bursts pass after a pause; the sustained rate stays.",
     },
+    text(
+        "rules[].filter.max_conn_rate",
+        "rate, 1/d–1000000/s",
+        "connections are not counted",
+        "Sustained new connections per key and process, judged before the TLS handshake by the network filter `weir_l4`. The key must be known of a connection: `client`, `network`, a fingerprint.",
+        "More connections pass.",
+    ),
+    Field {
+        path: "rules[].filter.conn_burst_multiplier",
+        form: Form::Number(MULTIPLIER),
+        meaning: "How many connections may come at once, as with requests.",
+        raising: "Larger bursts pass after a pause.",
+    },
+    text(
+        "rules[].filter.max_h2_error_rate",
+        "rate, 1/d–1000000/s",
+        "errors are not counted",
+        "Sustained HTTP/2 streams that the caller resets, and breaches of the protocol, per key and process. Requests over a proxy's connection are counted for nobody. Who is over it is also answered so at its requests, where the action is `tarpit`, `throttle` or `deny`.",
+        "More errors pass: a browser resets streams when its user leaves a page.",
+    ),
+    Field {
+        path: "rules[].filter.h2_burst_multiplier",
+        form: Form::Number(MULTIPLIER),
+        meaning: "How many errors may come at once, as with requests.",
+        raising: "Larger bursts pass after a pause.",
+    },
+    text(
+        "rules[].filter.fingerprints.*",
+        "list of fingerprints",
+        "everybody",
+        "Only callers with one of these, by any of the methods. Alone, without a rate, the rule is for each of their connections and requests; with `match`, for these requests. JA3 and JA4 in any case.",
+        "The rule is for more callers.",
+    ),
     text(
         "rules[].filter.rate_limited_ips",
         NETWORKS,
@@ -73,7 +106,7 @@ pub const FIELDS: &[Field] = &[
     ),
     text(
         "rules[].filter.key",
-        "`client`, `consumer`, `network`, `route`, `header:NAME`, `cookie:NAME`, or a list of these",
+        "`client`, `consumer`, `network`, `route`, a method of `fingerprints`, `header:NAME`, `cookie:NAME`, or a list of these",
         "client",
         "What has its own bucket. A list is one composite key. A request that lacks a part is not counted by this rule.",
         "More parts make more and smaller buckets.",
@@ -82,7 +115,7 @@ pub const FIELDS: &[Field] = &[
         "rules[].action",
         "list of `log`, `tarpit`, `throttle`, `deny`, `block`, `close`",
         "required",
-        "What happens to requests over the rate. `tarpit` lets them pass after a while, `throttle` answers 429; both charge only what they admit. `deny` answers 403, `block` also bans whom the rule counts. Without `tarpit` or `throttle` every request is charged, so a caller that hammers on stays out until it has been quiet. `close` acts as `deny` in this version.",
+        "What happens to what is over the rates. `tarpit` lets them pass after a while, `throttle` answers 429; both charge only what they admit. `deny` answers 403, `block` also bans whom the rule counts. Without `tarpit` or `throttle` every request is charged, so a caller that hammers on stays out until it has been quiet. `close` answers 403 and ends the connection; a connection is refused before its handshake by each of these but `log` and `tarpit`.",
         "",
     ),
 ];

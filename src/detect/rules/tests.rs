@@ -4,6 +4,7 @@ use crate::hash::Key;
 use crate::identity;
 use crate::identity::key::{Caller, KeySpec};
 use crate::identity::subjects::Memos;
+use crate::request::fingerprint::{Fingerprints, Layout};
 use crate::request::headers::{Headers, Pairs};
 use crate::request::path::{Paths, normalise, normalise_with_parameters};
 
@@ -20,6 +21,11 @@ impl Meter for Count {
         self.0[at].1 += 1;
         if self.0[at].1 <= quota.burst { Verdict::Admit } else { Verdict::Refuse { wait: Nanos(1) } }
     }
+
+    fn look(&mut self, key: Key, quota: &Quota, _now: Nanos) -> Verdict {
+        let charged = self.0.iter().find(|(known, _)| *known == key).map_or(0, |(_, charged)| *charged);
+        if charged < quota.burst { Verdict::Admit } else { Verdict::Refuse { wait: Nanos(2) } }
+    }
 }
 
 const NONE: [u16; 0] = [];
@@ -30,15 +36,17 @@ fn rule(name: &str) -> Rule {
     Rule {
         name: name.into(),
         enabled: true,
-        requests: Some(quota),
+        rates: Rates([Some(quota), None, None]),
+        prints: Prints::default(),
         only: None,
         matches: Match::default(),
         key: Keys::CLIENT,
+        answers_requests: true,
     }
 }
 
 fn settings(rules: Vec<Rule>) -> Settings {
-    let claimed = Prefixes::of(["198.51.100.0/24"]);
+    let claimed = [Prefixes::of(["198.51.100.0/24"]), Prefixes::default(), Prefixes::default()];
     Settings { rules: rules.into(), claimed }
 }
 
@@ -51,6 +59,11 @@ fn keys() -> (Keys, KeyIndex) {
 
 /// Sends each request (`SOURCE METHOD HOST PATH`) in turn; gives the rules that matched the last one.
 fn matched(settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16> {
+    matched_at(Rate::Requests, settings, meter, requests)
+}
+
+/// The same for anything that happens.
+fn matched_at(happens: Rate, settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16> {
     let mut rules = Rules::new(settings, &SEED, 0);
     let (keys, _) = keys();
     let mut memos = Memos::new(&keys);
@@ -74,7 +87,7 @@ fn matched(settings: &Settings, meter: &mut Count, requests: &[&str]) -> Vec<u16
         let mut other = Vec::new();
         let has_other = normalise_with_parameters(request.path().unwrap_or_default(), &mut other);
         let paths = Paths { normal: Some(&path), other: has_other.then_some(&other) };
-        let facts = Facts { request: &request, paths };
+        let facts = Facts { happens, request: &request, paths };
         let mut subjects = Subjects::of(Caller::of(&identity, &request), &keys, SEED, &mut memos);
         let found = rules.observe(settings, &facts, &mut subjects, meter, Nanos::ZERO);
         last = found.hits.iter().map(|hit| hit.rule).collect();
@@ -137,15 +150,81 @@ fn a_request_without_part_of_the_key_is_not_counted() {
     );
 }
 
+/// A rule that admits one of each of these.
+fn counting(name: &str, kinds: &[Rate]) -> Rule {
+    let quota = rule(name).rates.0[0];
+    let mut rates = Rates::default();
+    kinds.iter().for_each(|kind| rates.0[*kind as usize] = quota);
+    Rule { rates, ..rule(name) }
+}
+
 #[test]
-fn a_host_is_told_without_port_case_or_trailing_dot() {
-    let exact = Host::Exactly("shop.example".into());
-    for authority in ["shop.example", "SHOP.example:8080", "shop.example.", "shop.example.:1"] {
-        assert!(exact.fits(authority.as_bytes()), "{authority}");
-    }
-    assert!(!exact.fits(b"a.shop.example") && !exact.fits(b"") && !exact.fits(b"\xff"));
-    let under = Host::Under(".shop.example".into());
-    assert!(under.fits(b"a.shop.example:1") && !under.fits(b"shop.example") && !under.fits(b".shop.example"));
-    assert!(Host::Exactly("[2001:db8::1]".into()).fits(b"[2001:db8::1]:80"));
-    assert!(Host::Exactly("[2001:db8::1]".into()).fits(b"[2001:db8::1]"));
+fn a_rule_with_two_rates_matches_who_exceeds_both_and_charges_what_happens_alone() {
+    let settings = settings(vec![counting("both", &[Rate::Requests, Rate::Connections])]);
+    let (mut meter, who) = (Count::default(), "192.0.2.1:1");
+    assert_eq!(matched(&settings, &mut meter, &[who, who, who]), NONE, "no connection was counted yet");
+    assert_eq!(
+        matched_at(Rate::Connections, &settings, &mut meter, &[who]),
+        NONE,
+        "the first is within its rate"
+    );
+    assert_eq!(matched_at(Rate::Connections, &settings, &mut meter, &[who]), [0]);
+    assert_eq!(matched(&settings, &mut meter, &[who]), [0]);
+    assert_eq!(meter.0.iter().map(|(_, charged)| *charged).collect::<Vec<_>>(), [4, 2]);
+}
+
+#[test]
+fn who_makes_too_many_errors_is_answered_at_its_requests_where_the_rule_has_an_answer_to_these() {
+    let silent = Rule { answers_requests: false, ..counting("silent", &[Rate::Errors]) };
+    let settings = settings(vec![silent, counting("answers", &[Rate::Errors])]);
+    let (mut meter, who) = (Count::default(), "192.0.2.1:1");
+    assert_eq!(matched(&settings, &mut meter, &[who]), NONE);
+    assert_eq!(matched_at(Rate::Errors, &settings, &mut meter, &[who, who]), [0, 1]);
+    assert_eq!(matched(&settings, &mut meter, &[who]), [1]);
+    assert_eq!(matched(&settings, &mut meter, &["192.0.2.2:1"]), NONE, "another client");
+    assert_eq!(matched_at(Rate::Connections, &settings, &mut meter, &[who]), NONE);
+}
+
+#[test]
+fn a_list_claims_its_addresses_for_its_own_kind_of_rate() {
+    let settings = settings(vec![counting("all", &[Rate::Connections])]);
+    let listed = "198.51.100.9:1";
+    assert_eq!(matched_at(Rate::Connections, &settings, &mut Count::default(), &[listed, listed]), [0]);
+}
+
+#[test]
+fn a_rule_for_fingerprints_is_for_the_addresses_that_it_lists_and_no_other_rule_takes_any_from_it() {
+    let prints = || Prints(Box::new([Listed { place: 0, values: Box::new([(*b"a").into()]) }]));
+    let listed =
+        Rule { only: Some(Prefixes::of(["203.0.113.0/24"])), prints: prints(), ..counting("listed", &[]) };
+    let open = Rule { prints: prints(), ..counting("open", &[]) };
+    let settings = settings(vec![listed, open]);
+    let mut fingerprints = Fingerprints::NONE;
+    fingerprints.set(0, Layout::Opaque, b"a");
+    let matched = |source: &str| {
+        let mut rules = Rules::new(&settings, &SEED, 0);
+        let (keys, identity) = (keys().0, identity::Settings::default());
+        let mut memos = Memos::new(&keys);
+        let source = Some(source.as_bytes());
+        let request = Request { source, fingerprints: &fingerprints, ..Request::default() };
+        let facts = Facts { happens: Rate::Connections, request: &request, paths: Paths::default() };
+        let mut subjects = Subjects::of(Caller::of(&identity, &request), &keys, SEED, &mut memos);
+        let found = rules.observe(&settings, &facts, &mut subjects, &mut Count::default(), Nanos::ZERO);
+        found.hits.iter().map(|hit| hit.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(matched("203.0.113.7:1"), [0, 1]);
+    assert_eq!(matched("192.0.2.1:1"), [1]);
+    assert_eq!(matched("198.51.100.9:1"), [1], "which a list claims for its rate");
+}
+
+#[test]
+fn a_rule_for_fingerprints_nobody_has_matches_and_charges_nobody() {
+    let prints = || Prints(Box::new([Listed { place: 0, values: Box::new([(*b"a").into()]) }]));
+    let by_rate = Rule { prints: prints(), ..rule("rate") };
+    let alone = Rule { prints: prints(), ..counting("alone", &[]) };
+    let settings = settings(vec![by_rate, alone]);
+    let mut meter = Count::default();
+    assert_eq!(matched(&settings, &mut meter, &["192.0.2.1:1", "192.0.2.1:1"]), NONE);
+    assert_eq!(matched_at(Rate::Connections, &settings, &mut meter, &["192.0.2.1:1"]), NONE);
+    assert!(meter.0.is_empty());
 }

@@ -111,6 +111,7 @@ impl Worker {
             source: Some(source.as_bytes()),
             route: Some(b"catalog"),
             network: Some(b"64500"),
+            fingerprints: Default::default(),
             headers,
         };
         let (decision, ticket) = self.engine.on_request(self.instance, &request, at.now);

@@ -46,6 +46,7 @@ fn bans(plan: &Plan, out: &mut String) {
         (!never.clients.is_empty()).then(|| "the addresses in never".to_owned()),
         (!never.consumers.is_empty()).then(|| count(never.consumers.len() as u64, "consumer")),
         (!never.networks.is_empty()).then(|| count(never.networks.len() as u64, "network")),
+        (!never.prints.is_empty()).then(|| count(never.prints.len() as u64, "fingerprint")),
     ];
     let lists: Vec<String> = lists.into_iter().flatten().collect();
     if !lists.is_empty() {

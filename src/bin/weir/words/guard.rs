@@ -111,6 +111,6 @@ fn act(policy: &Policy, action: Action) -> String {
         Action::Challenge => format!("challenge, which acts as throttle in this version: {}", quota()),
         Action::Deny => "deny: 403".into(),
         Action::Block => "block: 403, and a ban".into(),
-        Action::Close => "close, which acts as deny in this version: 403".into(),
+        Action::Close => "close: 403, and the end of the connection".into(),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use weir::config::plan::Plan;
 use weir::config::schema::TABLES_BYTES;
 use weir::config::sizes::{Share, shares};
+use weir::connections::{Connections, ROOM};
 
 /// A line per table, and all together.
 pub fn describe(plan: &Plan, out: &mut String) {
@@ -13,6 +14,9 @@ pub fn describe(plan: &Plan, out: &mut String) {
     for share in shares(plan) {
         let _ = writeln!(out, "         {}: {}", contents(&share), mib(share.bytes));
     }
+    let connections = mib(Connections::MEMORY_BYTES);
+    let _ =
+        writeln!(out, "         and with the network filter weir_l4 {connections} more: {ROOM} connections");
 }
 
 fn contents(share: &Share) -> String {
