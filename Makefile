@@ -11,16 +11,19 @@ help: ## List the targets
 #?
 #? Variables, as in `make run PORT=8000`:
 #?   UPSTREAM=host:port  where `run` sends requests            (default: a demo upstream of its own)
-#?   PORT, ADMIN_PORT    where Envoy listens on 127.0.0.1      (10000, 9901)
+#?   PORT, TLS_PORT      where Envoy listens on 127.0.0.1      (10000, 10443)
+#?   ADMIN_PORT          its admin listener, the same          (9901)
+#?   CERT, KEY           certificate and key for TLS, PEM      (self-signed, for localhost)
+#?   ASN_DB=/path.mmdb   networks of clients, for geoip        (none)
 #?   WORKERS             Envoy's worker threads                (2)
 #?   CONFIG              Weir's configuration                  (envoy/weir.json)
 #?   ENVOY=/path         an Envoy of yours                     (default: 1.40.0 from PyPI)
 #?   CASES               cases per property for `fuzz`         (100000)
-#?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios guard surge exchange fuzz alloc)
+#?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios connections guard surge exchange fuzz alloc)
 #?   APT=no              never install Debian packages, not even as root
-export UPSTREAM PORT ADMIN_PORT WORKERS CONFIG ENVOY CASES WASM_TESTS APT
+export UPSTREAM PORT TLS_PORT ADMIN_PORT CERT KEY ASN_DB WORKERS CONFIG ENVOY CASES WASM_TESTS APT
 
-run: toolchain wasm envoy ## Envoy with Weir on 127.0.0.1:10000, in front of UPSTREAM; Ctrl-C ends it
+run: toolchain wasm envoy ## Envoy with Weir on 127.0.0.1:10000 (TLS: 10443), in front of UPSTREAM; Ctrl-C ends it
 	@scripts/run.py
 
 test: toolchain wasm envoy ## All tests: unit, scenarios, properties, and end to end in the real Envoy
@@ -41,7 +44,7 @@ lint: toolchain ## Formatting, clippy (native and wasm32) and documentation, war
 bench: toolchain ## Benchmarks of the engine, native
 	@scripts/bench.sh
 
-bench-envoy: toolchain wasm envoy ## What Weir adds to a request in Envoy, beside its rivals
+bench-envoy: toolchain wasm envoy ## What requests and connections cost with Weir in Envoy, beside its rivals
 	@scripts/bench.sh envoy
 
 fuzz: toolchain ## Random input for every parser, CASES per property, optimised build

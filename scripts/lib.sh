@@ -36,6 +36,11 @@ need_python() {
     if may_apt; then apt_install python3 || true; fi
     need python3 "install it (Debian: apt-get install python3)"
 }
+need_openssl() {
+    have openssl && return
+    if may_apt; then apt_install openssl || true; fi
+    need openssl "install it (Debian: apt-get install openssl), or bring a certificate: CERT=/path KEY=/path"
+}
 need_cargo() { need cargo "install Rust with rustup, see https://rustup.rs"; }
 
 # The wasm target can be had in two ways (scripts/toolchain.sh chooses, scripts/cargo-wasm.sh uses):

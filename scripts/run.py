@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`make run`: Envoy with Weir on 127.0.0.1, in front of UPSTREAM or of a demo upstream. Ctrl-C ends it.
 
-The environment: UPSTREAM, PORT, ADMIN_PORT, WORKERS, CONFIG (the Makefile says what they mean).
+The environment: UPSTREAM, PORT, TLS_PORT, ADMIN_PORT, WORKERS, CONFIG, CERT, KEY, ASN_DB (the Makefile says what they
+mean).
 """
 
 import ctypes
@@ -23,6 +24,7 @@ ROOT = render.ROOT
 ENVOY = os.path.join(ROOT, "target", "envoy", "envoy")
 WASM = os.path.join(ROOT, "target", "weir.wasm")
 RUN = os.path.join(ROOT, "target", "run")
+TLS = os.path.join(RUN, "tls")
 LOG = os.path.join(RUN, "envoy.log")
 YAML = os.path.join(RUN, "envoy.yaml")
 
@@ -141,11 +143,11 @@ def per_second(rate):
 
 
 def first_limit(config):
-    """(rate in words, burst) of the first rule that limits requests, for the hints; None when there is none."""
+    """(rate in words, burst) of the first rule that throttles requests, for the hints; None when there is none."""
     try:
         for rule in json.loads(render.read(config)).get("rules") or []:
             rate, multiplier = rule["filter"].get("max_req_rate"), rule["filter"].get("req_burst_multiplier") or 1
-            if rate:
+            if rate and "throttle" in rule["action"] and not rule["filter"].get("match"):
                 words = rate if isinstance(rate, str) else f"{rate:g} per second"
                 return words, max(1, int(per_second(rate) * float(multiplier)))
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -153,10 +155,19 @@ def first_limit(config):
     return None
 
 
-def hints(port, admin_port, upstream, config):
-    url = f"http://127.0.0.1:{port}"
-    limit = first_limit(config)
-    print(f"\nEnvoy with Weir: {url} -> {upstream}    configuration: {os.path.relpath(config)}\n\nTry:")
+def has_network(config):
+    """Whether this configuration reads the number of a client's network."""
+    try:
+        return bool(json.loads(render.read(config)).get("network"))
+    except (ValueError, AttributeError):
+        return True  # a configuration of another shape: Weir says what is wrong with it
+
+
+def hints(given, upstream):
+    url, tls_url = f"http://127.0.0.1:{given.listen_port}", f"https://127.0.0.1:{given.tls_port}"
+    limit = first_limit(given.config)
+    print(f"\nEnvoy with Weir: {url} and {tls_url} -> {upstream}")
+    print(f"configuration: {os.path.relpath(given.config)}\n\nTry:")
     print(f"  curl -i {url}/hello")
     print("      the upstream's answer; the access log appears here\n")
     if limit:
@@ -168,10 +179,15 @@ def hints(port, admin_port, upstream, config):
         print("      a 429 with Retry-After and RateLimit: when it is worth coming back\n")
         print(f"  curl -s -o /dev/null -w '%{{http_code}} ' '{url}/healthz?[1-{many}]'; echo")
         print(f"      {many} times 200, where /healthz is exempt\n")
-    print(f"  curl -s http://127.0.0.1:{admin_port}/stats/prometheus | grep ^weir_")
+    print(f"  curl -k {tls_url}/hello")
+    print("      over TLS: the access log has your fingerprints, ja3=… and ja4=…; others with --tls-max 1.2\n")
+    print(f"  curl -s http://127.0.0.1:{given.admin_port}/stats/prometheus | grep ^weir_")
     print("      Weir's counters, with labels\n")
     print(f"  grep 'wasm log' {os.path.relpath(LOG)}")
     print("      Weir's events: one JSON line per client and interval\n")
+    if given.asn_db and not has_network(given.config):
+        print("The access log has the client's network (asn=…). For Weir to use it, the configuration needs")
+        print('  "network": { "asn": { "filter_state": "envoy.geoip", "field": "x-asn" } }\n')
     print("Ctrl-C ends everything.\n", flush=True)
 
 
@@ -179,28 +195,66 @@ def stop(*_):
     raise Stopped
 
 
+def file_of(name):
+    """The path that a variable names, if it does and can be read."""
+    path = os.environ.get(name) or ""
+    if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
+        raise render.Wrong(f"{name}={path} is not a file that can be read")
+    return path
+
+
+def asn_db():
+    path = file_of("ASN_DB")
+    if path and not path.endswith(".mmdb"):
+        raise render.Wrong(f"ASN_DB={path}: Envoy takes only a file whose name ends in .mmdb")
+    return path
+
+
+def certificate():
+    """(certificate, key): CERT and KEY, else one for localhost that is made once."""
+    given = file_of("CERT"), file_of("KEY")
+    if all(given):
+        return given
+    if any(given):
+        raise render.Wrong("CERT and KEY belong together: give both, or neither for a self-signed certificate")
+    if subprocess.run([os.path.join(ROOT, "scripts", "certificate.sh"), os.path.relpath(TLS, ROOT)]).returncode != 0:
+        sys.exit(1)  # it has said why
+    return os.path.join(TLS, "certificate.pem"), os.path.join(TLS, "key.pem")
+
+
+def ports():
+    """PORT, TLS_PORT and ADMIN_PORT: different, and free."""
+    chosen = {}
+    for name, default in [("PORT", 10000), ("TLS_PORT", 10443), ("ADMIN_PORT", 9901)]:
+        port = number(name, default, 65535)
+        for other in (other for other in chosen if chosen[other] == port):
+            raise render.Wrong(f"{other} and {name} are both {port}")
+        chosen[name] = port
+    for name, port in chosen.items():
+        require_free(name, port)
+    return chosen.values()
+
+
 def run():
     for path, target in [(ENVOY, "envoy"), (WASM, "wasm")]:
         if not os.path.exists(path):
             raise render.Wrong(f"{os.path.relpath(path)} is missing: make {target}")
-    port, admin_port = number("PORT", 10000, 65535), number("ADMIN_PORT", 9901, 65535)
     workers = number("WORKERS", 2, 1024)
     config = os.path.abspath(setting("CONFIG", os.path.join(ROOT, "envoy", "weir.json")))
-    if port == admin_port:
-        raise render.Wrong(f"PORT and ADMIN_PORT are both {port}")
-    require_free("PORT", port)
-    require_free("ADMIN_PORT", admin_port)
+    port, tls_port, admin_port = ports()
+    chain, key = certificate()
 
     upstream = os.environ.get("UPSTREAM") or start_demo()
+    given = render.Given(port, tls_port, admin_port, upstream, WASM, config, chain, key, asn_db())
     os.makedirs(RUN, exist_ok=True)
     with open(YAML, "w", encoding="utf-8") as file:
-        file.write(render.render(port, admin_port, upstream, WASM, config))
+        file.write(render.render(given))
 
     envoy = start_envoy(workers)
     try:
         wait_until_ready(envoy, admin_port)
         demo = "" if os.environ.get("UPSTREAM") else " (demo)"
-        hints(port, admin_port, upstream + demo, config)
+        hints(given, upstream + demo)
         envoy.wait()
         raise render.Wrong(f"Envoy ended by itself (status {envoy.returncode}):\n{complaints()}")
     finally:
