@@ -1,5 +1,6 @@
 //! Clients that keep their connection: HTTP/1.1, HTTP/2 with prior knowledge, gRPC-shaped requests over the latter.
 
+use std::error::Error;
 use std::net::SocketAddr;
 
 use http_body_util::{BodyExt, Full};
@@ -8,10 +9,10 @@ use hyper::client::conn::{http1, http2};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::wait::DEADLINE;
+use super::dial::{Dial, Wire};
+use super::wait::{DEADLINE, until};
 
 /// A request to be sent, over and over if need be.
 #[derive(Clone)]
@@ -82,10 +83,10 @@ impl Ask {
         self
     }
 
-    fn into_request(self, protocol: Protocol) -> Request<Full<Bytes>> {
+    pub fn into_request(self, protocol: Protocol, scheme: &str) -> Request<Full<Bytes>> {
         let uri: Uri = match protocol {
             Protocol::Http1 => self.path.parse(),
-            Protocol::Http2 => format!("http://{}{}", self.host, self.path).parse(),
+            Protocol::Http2 => format!("{scheme}://{}{}", self.host, self.path).parse(),
         }
         .unwrap_or_else(|e| panic!("{} is not a path that a client can send: {e}", self.path));
         let mut request = Request::new(Full::new(self.body));
@@ -96,6 +97,18 @@ impl Ask {
             request.headers_mut().insert("host", self.host.parse().unwrap());
         }
         request
+    }
+
+    /// As HTTP/1.1 writes it, for clients that only carry bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        let mut bytes =
+            format!("{} {} HTTP/1.1\r\nhost: {}\r\n", self.method, self.path, self.host).into_bytes();
+        for (name, value) in &self.headers {
+            bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+        }
+        bytes.extend(format!("content-length: {}\r\n\r\n", self.body.len()).as_bytes());
+        bytes.extend(&self.body);
+        bytes
     }
 }
 
@@ -141,11 +154,27 @@ pub enum Protocol {
     Http2,
 }
 
+/// Why no whole answer came.
+#[derive(Debug)]
+pub enum Lost {
+    /// The proxy closed before the TLS handshake was done.
+    InHandshake,
+    /// The connection, the stream or the answer broke off.
+    InHttp(#[expect(dead_code, reason = "shown where a test fails")] Box<dyn Error + Send + Sync>),
+}
+
+impl Lost {
+    pub fn http(error: impl Error + Send + Sync + 'static) -> Lost {
+        Lost::InHttp(Box::new(error))
+    }
+}
+
 /// One connection, opened with the first request and again when the proxy has closed it.
 pub struct Client {
-    address: SocketAddr,
+    dial: Dial,
     protocol: Protocol,
     connection: Option<Connection>,
+    opened: usize,
 }
 
 enum Connection {
@@ -155,13 +184,24 @@ enum Connection {
 
 impl Client {
     pub fn new(address: SocketAddr, protocol: Protocol) -> Client {
-        Client { address, protocol, connection: None }
+        Client::over(Dial::to(address), protocol)
+    }
+
+    /// What `proxy.dial().http1()` gives.
+    pub fn over(dial: Dial, protocol: Protocol) -> Client {
+        Client { dial, protocol, connection: None, opened: 0 }
+    }
+
+    /// Connects from this address, which is the client's where the proxy goes by the TCP peer.
+    ///
+    /// `proxy.http1().from("127.0.0.5").send(get("/")).await`
+    pub fn from(self, address: &str) -> Client {
+        Client { dial: self.dial.from(address), ..self }
     }
 
     /// Sends one request and reads the whole answer. A connection error fails the test, and so does no answer in time.
     pub async fn send(&mut self, ask: Ask) -> Answer {
-        let answer = timeout(DEADLINE, self.try_send(ask)).await.expect("the proxy answers in time");
-        answer.expect("the proxy answers")
+        self.try_send(ask).await.expect("the proxy answers")
     }
 
     /// Sends the same request `n` times, one after the other.
@@ -173,45 +213,76 @@ impl Client {
         answers
     }
 
-    /// As `send`, for requests that the proxy may answer by closing.
-    pub async fn try_send(&mut self, ask: Ask) -> hyper::Result<Answer> {
-        let request = ask.into_request(self.protocol);
-        let response = match self.connected().await? {
-            Connection::Http1(sender) => sender.send_request(request).await?,
-            Connection::Http2(sender) => sender.send_request(request).await?,
-        };
-        read(response).await
+    /// As `send`, for requests that the proxy may answer by closing. An answer is whole, whatever was closed after it.
+    ///
+    /// `assert!(matches!(client.try_send(get("/")).await, Err(Lost::InHandshake)))`
+    pub async fn try_send(&mut self, ask: Ask) -> Result<Answer, Lost> {
+        timeout(DEADLINE, self.exchange(ask)).await.expect("the proxy answers in time")
     }
 
-    async fn connected(&mut self) -> hyper::Result<&mut Connection> {
+    /// How often the client has connected: 1 as long as the proxy leaves its first connection open.
+    ///
+    /// `assert_eq!(client.opened(), 1)`
+    pub fn opened(&self) -> usize {
+        self.opened
+    }
+
+    /// Whether the proxy has closed the connection by now: `client.is_closed()`. One that never was is not closed.
+    pub fn is_closed(&self) -> bool {
+        match &self.connection {
+            Some(Connection::Http1(sender)) => sender.is_closed(),
+            Some(Connection::Http2(sender)) => sender.is_closed(),
+            None => false,
+        }
+    }
+
+    /// Waits until the proxy closes the connection, which fails the test if it doesn't: `client.closes().await`.
+    pub async fn closes(&self) {
+        assert!(self.connection.is_some(), "there is no connection to be closed");
+        until("the proxy to close the connection", async || match self.is_closed() {
+            true => Ok(()),
+            false => Err("it is open".to_owned()),
+        })
+        .await;
+    }
+
+    async fn exchange(&mut self, ask: Ask) -> Result<Answer, Lost> {
+        let request = ask.into_request(self.protocol, self.dial.scheme());
+        let response = match self.connected().await? {
+            Connection::Http1(sender) => sender.send_request(request).await,
+            Connection::Http2(sender) => sender.send_request(request).await,
+        };
+        read(response.map_err(Lost::http)?).await.map_err(Lost::http)
+    }
+
+    async fn connected(&mut self) -> Result<&mut Connection, Lost> {
         let usable = match &mut self.connection {
             Some(Connection::Http1(sender)) => sender.ready().await.is_ok(),
             Some(Connection::Http2(sender)) => sender.ready().await.is_ok(),
             None => false,
         };
         if !usable {
-            self.connection = Some(self.connect().await?);
+            self.opened += 1;
+            let wire = self.dial.connect(self.protocol).await?;
+            self.connection = Some(speak(self.protocol, TokioIo::new(wire)).await.map_err(Lost::http)?);
         }
         Ok(self.connection.as_mut().unwrap())
     }
+}
 
-    async fn connect(&self) -> hyper::Result<Connection> {
-        let socket = TcpStream::connect(self.address).await.expect("the proxy listens");
-        socket.set_nodelay(true).unwrap();
-        let io = TokioIo::new(socket);
-        Ok(match self.protocol {
-            Protocol::Http1 => {
-                let (sender, connection) = http1::handshake(io).await?;
-                tokio::spawn(connection);
-                Connection::Http1(sender)
-            }
-            Protocol::Http2 => {
-                let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await?;
-                tokio::spawn(connection);
-                Connection::Http2(sender)
-            }
-        })
-    }
+async fn speak(protocol: Protocol, io: TokioIo<Box<dyn Wire>>) -> hyper::Result<Connection> {
+    Ok(match protocol {
+        Protocol::Http1 => {
+            let (sender, connection) = http1::handshake(io).await?;
+            tokio::spawn(connection);
+            Connection::Http1(sender)
+        }
+        Protocol::Http2 => {
+            let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await?;
+            tokio::spawn(connection);
+            Connection::Http2(sender)
+        }
+    })
 }
 
 async fn read(response: Response<Incoming>) -> hyper::Result<Answer> {

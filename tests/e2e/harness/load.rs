@@ -1,23 +1,26 @@
 //! A load: K connections that send one request after the other, at an offered rate or as fast as the answers come.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
 use super::client::{Ask, Client, Protocol};
+use super::dial::Dial;
 
 pub struct Load {
     ask: Ask,
     connections: usize,
     protocol: Protocol,
+    from: Option<IpAddr>,
+    tls: bool,
     /// Requests per second over all connections; `None` as fast as possible.
     offered: Option<f64>,
 }
 
 impl Load {
     pub fn new(ask: Ask) -> Load {
-        Load { ask, connections: 1, protocol: Protocol::Http1, offered: None }
+        Load { ask, connections: 1, protocol: Protocol::Http1, from: None, tls: false, offered: None }
     }
 
     pub fn connections(self, connections: usize) -> Load {
@@ -26,6 +29,16 @@ impl Load {
 
     pub fn protocol(self, protocol: Protocol) -> Load {
         Load { protocol, ..self }
+    }
+
+    /// Every connection comes from this address: `Load::new(get("/")).from("127.0.0.5")`.
+    pub fn from(self, address: &str) -> Load {
+        Load { from: Some(address.parse().unwrap()), ..self }
+    }
+
+    /// Speaks TLS: `Load::new(get("/")).tls()`.
+    pub fn tls(self) -> Load {
+        Load { tls: true, ..self }
     }
 
     pub fn offered_per_second(self, rate: f64) -> Load {
@@ -38,7 +51,7 @@ impl Load {
         let started = Instant::now();
         let mut lanes = JoinSet::new();
         for lane in 0..self.connections {
-            let client = Client::new(address, self.protocol);
+            let client = Client::over(Dial { to: address, from: self.from, tls: self.tls }, self.protocol);
             let pace = self.offered.map(|rate| Pace::new(rate, self.connections, lane));
             lanes.spawn(drive(client, self.ask.clone(), pace, started, duration));
         }

@@ -94,14 +94,40 @@ pub struct AccessLine {
     pub client: Option<String>,
     pub path: Option<String>,
     pub connection: u64,
+    /// What the filter states `weir.ja3` and `weir.ja4` hold.
+    pub ja3: Option<String>,
+    pub ja4: Option<String>,
+    /// The number of the client's network by Envoy's look-up.
+    pub asn: Option<String>,
+    /// Envoy's response flags: `DR` for a stream that the client reset, `DPE` for one that broke the protocol.
+    pub flags: Option<String>,
+}
+
+/// One connection as the listener's access log tells it, written when it has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionLine {
+    pub connection: u64,
+    /// The TCP peer.
+    pub peer: Option<String>,
+    pub ja3: Option<String>,
+    pub ja4: Option<String>,
+    pub flags: Option<String>,
+    /// Why the TLS handshake failed: it contains `CONNECTION_REJECTED` where a network filter closed before.
+    pub failure: Option<String>,
+    /// Envoy's word for how the connection ended.
+    pub details: Option<String>,
 }
 
 pub fn access_log(text: &str) -> Vec<AccessLine> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).map(access_line).collect()
 }
 
+pub fn connection_log(text: &str) -> Vec<ConnectionLine> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).map(connection_line).collect()
+}
+
 fn access_line(line: Value) -> AccessLine {
-    let text = |field: &str| line[field].as_str().map(str::to_owned);
+    let text = |field: &str| text(&line, field);
     AccessLine {
         status: line["status"].as_u64().unwrap_or(0),
         details: text("details"),
@@ -110,5 +136,26 @@ fn access_line(line: Value) -> AccessLine {
         client: text("client"),
         path: text("path"),
         connection: line["connection"].as_u64().unwrap_or(0),
+        ja3: text("ja3"),
+        ja4: text("ja4"),
+        asn: text("asn"),
+        flags: text("flags").filter(|flags| flags != "-"),
     }
+}
+
+fn connection_line(line: Value) -> ConnectionLine {
+    let text = |field: &str| text(&line, field);
+    ConnectionLine {
+        connection: line["connection"].as_u64().unwrap_or(0),
+        peer: text("peer"),
+        ja3: text("ja3"),
+        ja4: text("ja4"),
+        flags: text("flags").filter(|flags| flags != "-"),
+        failure: text("failure"),
+        details: text("details"),
+    }
+}
+
+fn text(line: &Value, field: &str) -> Option<String> {
+    line[field].as_str().map(str::to_owned)
 }

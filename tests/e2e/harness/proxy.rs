@@ -10,9 +10,12 @@ use serde_json::Value;
 use tokio::net::TcpSocket;
 
 use super::client::{Ask, Client, Protocol};
-use super::envoy::{self, Front};
-use super::observe::{self, AccessLine, Metrics};
+use super::dial::Dial;
+use super::envoy::{self, Files, Front};
+use super::mmdb;
+use super::observe::{self, AccessLine, ConnectionLine, Metrics};
 use super::raw::RawConnection;
+use super::streams::Streams;
 use super::upstream::Upstream;
 use super::wait::until;
 
@@ -69,7 +72,53 @@ impl Builder {
         self
     }
 
-    /// Changes each listener's Envoy configuration before Envoy sees it.
+    /// Speaks TLS alone and writes each client's fingerprints into the filter states `weir.ja3` and `weir.ja4`.
+    ///
+    /// `Proxy::with(config).tls().start(&upstream).await`, then `proxy.http1()`, `proxy.dial().openssl(get("/"))`.
+    pub fn tls(mut self) -> Builder {
+        self.front.network.tls = true;
+        self
+    }
+
+    /// Writes a fixed text (or one of Envoy's formats) into a filter state of each new connection, with TLS or without.
+    ///
+    /// `Proxy::with(config).fingerprint_state("weir.method", "some-value")`
+    pub fn fingerprint_state(mut self, name: &str, text: &str) -> Builder {
+        self.front.network.states.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// Envoy looks up the TCP peer's network in this table: filter state `envoy.geoip`, field `x-asn`.
+    ///
+    /// `Proxy::with(config).use_remote_address(0).geoip(&[("127.0.0.4/30", 64500)])`: of 127.0.0.4 to 127.0.0.7.
+    pub fn geoip(mut self, table: &[(&str, u32)]) -> Builder {
+        let numbers = table.iter().map(|(network, number)| ((*network).to_owned(), *number));
+        self.front.network.numbers = Some(numbers.collect());
+        self
+    }
+
+    /// Adds Weir as network filter (`root_id` `weir_l4`) to each listener, under its name and in the HTTP filter's VM.
+    ///
+    /// `Proxy::with(config).companion().tls()`
+    pub fn companion(mut self) -> Builder {
+        self.front.network.companion = Some(String::new());
+        self
+    }
+
+    /// The same under one name on all listeners: `Proxy::with(config).listener("other", config).companion_called("weir")`.
+    pub fn companion_called(mut self, name: &str) -> Builder {
+        self.front.network.companion_name = Some(name.to_owned());
+        self.companion()
+    }
+
+    /// The same with a configuration of its own: `Proxy::with(config).companion_with("{}")`.
+    pub fn companion_with(mut self, configuration: &str) -> Builder {
+        self.front.network.companion = Some(configuration.to_owned());
+        self
+    }
+
+    /// Changes each listener's Envoy configuration before Envoy sees it. The connection manager is then still its only
+    /// network filter: `tls`, `fingerprint_state`, `geoip` and `companion` add theirs afterwards.
     pub fn edit_listener(mut self, edit: fn(&mut Value)) -> Builder {
         self.front.edit = edit;
         self
@@ -110,9 +159,12 @@ impl Builder {
         }
         let folder = Folder::create();
         let envoy = binary("WEIR_ENVOY", "target/envoy/envoy", "make envoy");
-        let wasm = binary("WEIR_WASM", "target/weir.wasm", "make wasm");
+        let files = folder.files(binary("WEIR_WASM", "target/weir.wasm", "make wasm"));
 
-        write_listeners(&folder, 1, &listeners, &self.front, &wasm);
+        if let Some(numbers) = &self.front.network.numbers {
+            fs::write(&files.numbers, mmdb::of_networks(numbers)).unwrap();
+        }
+        write_listeners(&folder, 1, &listeners, &self.front, &files);
         let bootstrap = envoy::bootstrap(&folder.listeners(), upstream.address);
         fs::write(folder.bootstrap(), serde_json::to_vec_pretty(&bootstrap).unwrap()).unwrap();
         let child = spawn(&envoy, &folder, self.workers, self.drain_seconds);
@@ -123,7 +175,7 @@ impl Builder {
             listeners,
             front: self.front,
             folder,
-            wasm,
+            files,
             accepted: 0,
             rejected: 0,
             drains: self.drain_seconds > 0,
@@ -142,7 +194,7 @@ pub struct Proxy {
     listeners: Vec<Listener>,
     front: Front,
     folder: Folder,
-    wasm: PathBuf,
+    files: Files,
     /// Envoy's verdicts on the listeners' files so far.
     accepted: u64,
     rejected: u64,
@@ -194,12 +246,22 @@ impl Proxy {
 
     /// A new HTTP/1.1 client of the main listener.
     pub fn http1(&self) -> Client {
-        Client::new(self.address(), Protocol::Http1)
+        self.dial().http1()
     }
 
     /// A new HTTP/2 client of the main listener.
     pub fn http2(&self) -> Client {
-        Client::new(self.address(), Protocol::Http2)
+        self.dial().http2()
+    }
+
+    /// A connection to the main listener, with TLS where that speaks it: `proxy.dial().from("127.0.0.5").http2()`.
+    pub fn dial(&self) -> Dial {
+        self.dial_of(MAIN)
+    }
+
+    /// The same for another listener: `proxy.dial_of("second").http1()`.
+    pub fn dial_of(&self, listener: &str) -> Dial {
+        Dial { tls: self.front.network.tls, ..Dial::to(self.address_of(listener)) }
     }
 
     /// One client for each worker, in the order of workers: each has sent this request once, so that every worker serves.
@@ -218,15 +280,23 @@ impl Proxy {
         clients.into_iter().flatten().collect()
     }
 
+    /// Bare TCP, even where the listener speaks TLS: `proxy.raw().await.send(b"any bytes").await`.
     pub async fn raw(&self) -> RawConnection {
-        RawConnection::open(self.address()).await
+        self.dial().plain().raw(Protocol::Http1).await.expect("the proxy listens")
+    }
+
+    /// An HTTP/2 connection whose streams end as the test wills.
+    ///
+    /// `proxy.streams().await.reset_at_once(20, &get("/delay/5000")).await`
+    pub async fn streams(&self) -> Streams {
+        self.dial().streams().await.expect("the proxy takes the connection")
     }
 
     /// Gives the main listener's Weir another configuration and waits until every worker serves by Envoy's verdict.
     pub async fn reconfigure(&mut self, weir: impl ToString) -> Update {
         let before = std::mem::replace(&mut self.listeners[0].weir, weir.to_string());
         let version = self.accepted + self.rejected + 1;
-        write_listeners(&self.folder, version, &self.listeners, &self.front, &self.wasm);
+        write_listeners(&self.folder, version, &self.listeners, &self.front, &self.files);
         let update = self.update_settles().await;
         if update == Update::Rejected {
             self.listeners[0].weir = before;
@@ -269,8 +339,17 @@ impl Proxy {
     /// Waits until the access log holds `n` requests or more, and returns them.
     pub async fn access_log(&self, n: usize) -> Vec<AccessLine> {
         until(&format!("{n} lines of access log"), async || {
-            let lines =
-                observe::access_log(&fs::read_to_string(self.folder.access_log()).unwrap_or_default());
+            let lines = observe::access_log(&fs::read_to_string(&self.files.access_log).unwrap_or_default());
+            if lines.len() >= n { Ok(lines) } else { Err(format!("{lines:#?}")) }
+        })
+        .await
+    }
+
+    /// Waits until `n` connections or more have ended, and returns them: `proxy.connection_log(1).await[0].ja4`.
+    pub async fn connection_log(&self, n: usize) -> Vec<ConnectionLine> {
+        until(&format!("{n} ended connections"), async || {
+            let text = fs::read_to_string(&self.files.connection_log).unwrap_or_default();
+            let lines = observe::connection_log(&text);
             if lines.len() >= n { Ok(lines) } else { Err(format!("{lines:#?}")) }
         })
         .await
@@ -398,16 +477,20 @@ impl Folder {
         self.0.join("envoy.log")
     }
 
-    fn access_log(&self) -> PathBuf {
-        self.0.join("access.json")
+    fn files(&self, wasm: PathBuf) -> Files {
+        Files {
+            wasm,
+            access_log: self.0.join("access.json"),
+            connection_log: self.0.join("connections.json"),
+            numbers: self.0.join("numbers.mmdb"),
+        }
     }
 }
 
 /// Envoy watches for a rename onto the file: written beside it, then moved, it is never read half.
-fn write_listeners(folder: &Folder, version: u64, listeners: &[Listener], front: &Front, wasm: &Path) {
-    let resources = listeners
-        .iter()
-        .map(|l| envoy::listener(&l.name, l.address().port(), front, &l.weir, wasm, &folder.access_log()));
+fn write_listeners(folder: &Folder, version: u64, listeners: &[Listener], front: &Front, files: &Files) {
+    let resources =
+        listeners.iter().map(|l| envoy::listener(&l.name, l.address().port(), front, &l.weir, files));
     let content = envoy::listeners(version, resources.collect());
     let fresh = folder.0.join("listeners.next.json");
     fs::write(&fresh, serde_json::to_vec_pretty(&content).unwrap()).unwrap();
@@ -433,12 +516,12 @@ fn spawn(envoy: &Path, folder: &Folder, workers: usize, drain_seconds: u32) -> C
 }
 
 /// The file that a variable names, else its default place in the project; one clear line where there is none.
-fn binary(variable: &str, default: &str, mend: &str) -> PathBuf {
+pub fn binary(variable: &str, default: &str, mend: &str) -> PathBuf {
     let path = std::env::var_os(variable).map_or_else(|| project().join(default), PathBuf::from);
     assert!(path.is_file(), "{} is missing: run `{mend}`, or set {variable}", path.display());
     path
 }
 
-fn project() -> &'static Path {
+pub fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }

@@ -1,7 +1,8 @@
 //! The service behind the proxy: counts what reaches it and answers as the path says.
 //!
-//! `/status/503` answers 503, `/delay/200` answers after 200 ms, `/echo` answers with the request's body, a gRPC request
-//! gets `grpc-status: 0` in the trailers, everything else 200 and `hello`.
+//! `/status/503` answers 503, `/delay/200` answers after 200 ms, `/late/200` answers at once and ends after 200 ms,
+//! `/echo` answers with the request's body, a gRPC request gets `grpc-status: 0` in the trailers, everything else 200
+//! and `hello`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -90,6 +91,8 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
     let response = Response::builder().status(status);
     let response = if is_grpc {
         response.header("content-type", "application/grpc").body(grpc_body())
+    } else if let Some(ms) = path.strip_prefix("/late/").and_then(|ms| ms.parse().ok()) {
+        response.body(late_body(Duration::from_millis(ms)))
     } else {
         let answer = if path == "/echo" { body } else { Bytes::from_static(b"hello") };
         response.header("content-type", "text/plain").body(Full::from(answer).boxed_unsync())
@@ -102,4 +105,13 @@ fn grpc_body() -> Body {
     let trailers =
         HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from_static("0"))]);
     Full::from(&[0; 5][..]).with_trailers(std::future::ready(Some(Ok(trailers)))).boxed_unsync()
+}
+
+/// Its end, which has no trailers, is to come.
+fn late_body(after: Duration) -> Body {
+    let end = async move {
+        tokio::time::sleep(after).await;
+        None
+    };
+    Full::from(&b"hello"[..]).with_trailers(end).boxed_unsync()
 }
