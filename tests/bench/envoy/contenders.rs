@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::filters::{self, Limit};
+use crate::front::Front;
+use crate::network_filters::companion;
 use crate::{absolute, missing, path};
 
 /// One filter with one configuration.
@@ -14,8 +16,8 @@ pub struct Contender {
     pub name: String,
     /// As in the table.
     pub label: String,
-    /// Its place in Envoy's configuration; `None` for an Envoy without a filter.
-    pub filter: Option<Value>,
+    /// Its places in Envoy's configuration.
+    pub front: Front,
     /// Its module, where it is wasm.
     pub module: Option<PathBuf>,
     pub limit: Limit,
@@ -26,11 +28,10 @@ pub struct Contender {
 /// # Errors
 /// A module is missing.
 pub fn chosen() -> Result<Vec<Contender>, String> {
-    let only = env::var("ONLY").unwrap_or_default();
-    let only: Vec<&str> = only.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let only = crate::only();
     let mut contenders = all();
     contenders
-        .retain(|contender| only.is_empty() || contender.name == "none" || only.contains(&&*contender.name));
+        .retain(|contender| only.is_empty() || contender.name == "none" || only.contains(&contender.name));
     let modules = contenders.iter().filter_map(|contender| contender.module.as_ref());
     match modules.into_iter().find(|module| !module.is_file()) {
         Some(module) => Err(missing(module)),
@@ -59,6 +60,15 @@ fn all() -> Vec<Contender> {
         let filter = filters::weir_three_rules(&weir, limit);
         all.push(wasm(three, "**Weir**, three rules, API keys, paths", limit, filter, &weir));
         if limit == Limit::High {
+            let mut both = wasm(
+                "weir-l4",
+                "**Weir**, one rule, and its network filter",
+                limit,
+                filters::weir(&weir, limit),
+                &weir,
+            );
+            both.front.network.push(companion("weir", &weir, ""));
+            all.push(both);
             let label =
                 "**Weir**, 4,096 slots: with many clients nearly each request takes the slot of another";
             all.push(wasm("weir-small", label, limit, filters::weir_small(&weir), &weir));
@@ -81,7 +91,8 @@ fn all() -> Vec<Contender> {
 }
 
 fn native(name: &str, label: &str, limit: Limit, filter: Option<Value>) -> Contender {
-    Contender { name: name.to_owned(), label: label.to_owned(), filter, module: None, limit }
+    let front = Front { http: filter, ..Front::default() };
+    Contender { name: name.to_owned(), label: label.to_owned(), front, module: None, limit }
 }
 
 fn wasm(name: &str, label: &str, limit: Limit, filter: Value, module: &Path) -> Contender {

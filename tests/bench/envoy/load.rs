@@ -7,6 +7,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::answer::{length, status};
+
 /// Clients among whom [`Callers::Many`] choose: as many as Weir's table holds by default.
 pub const MANY: u32 = 50_000;
 
@@ -154,27 +156,4 @@ impl Connection {
             }
         }
     }
-}
-
-/// The length of an answer, once its header section is there.
-fn length(answer: &[u8]) -> Option<usize> {
-    let head = find(answer, b"\r\n\r\n")? + 4;
-    let body = match find(&answer[..head], b"content-length: ") {
-        Some(at) => digits(&answer[at + "content-length: ".len()..head]),
-        None => 0,
-    };
-    Some(head + body)
-}
-
-/// "HTTP/1.1 200 OK"
-fn status(answer: &[u8]) -> u16 {
-    digits(&answer["HTTP/1.1 ".len()..]) as u16
-}
-
-fn digits(text: &[u8]) -> usize {
-    text.iter().take_while(|b| b.is_ascii_digit()).fold(0, |number, b| number * 10 + usize::from(b - b'0'))
-}
-
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|window| window == what)
 }

@@ -9,7 +9,8 @@
 //!
 //! `make bench-envoy` builds and fetches what this needs, and its table goes into README. Variables:
 //! * `ROUNDS` (40), divided among `STARTS` (4), of `REQUESTS` (2,500) each;
-//! * `ONLY`: contenders by name, comma-separated (`weir,lua,weir-429`);
+//! * `CONNECTIONS` (200), in the same rounds, for [`connections`]; `KEY`: their server's private key, PEM (PKCS #8);
+//! * `ONLY`: contenders by name, comma-separated (`weir,lua,weir-429`), or `connections`;
 //! * `WEIR_BASE`: other builds of the module, colon-separated, compared in the same run;
 //! * `WEIR_WASM`, `WEIR_EMPTY`, `WEIR_ENVOY`: other files than those in target/.
 #![allow(
@@ -20,9 +21,14 @@
     reason = "a program for developers: it may stop at a surprise, must read the clock, and waits for processes"
 )]
 
+mod answer;
+mod connections;
 mod contenders;
 mod filters;
+mod front;
 mod load;
+#[path = "../../support/network_filters.rs"]
+mod network_filters;
 #[path = "../common/numbers.rs"]
 mod numbers;
 #[path = "../common/paper.rs"]
@@ -94,6 +100,7 @@ struct Settings {
     starts: usize,
     rounds: usize,
     requests: usize,
+    connections: usize,
 }
 
 fn main() -> ExitCode {
@@ -102,17 +109,31 @@ fn main() -> ExitCode {
         println!("not measured: run it with make bench-envoy");
         return ExitCode::SUCCESS;
     }
-    let report = Settings::read().and_then(|settings| Ok(report::write(&settings, &measure(&settings)?)));
-    match report {
-        Ok(report) => {
-            println!("{report}");
-            ExitCode::SUCCESS
-        }
+    match Settings::read().and_then(|settings| print(&settings)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("bench-envoy: {message}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// What is measured: what a request costs, and what a connection costs.
+fn print(settings: &Settings) -> Result<(), String> {
+    let only = only();
+    if only.is_empty() || only.iter().any(|name| name != "connections") {
+        println!("{}", report::write(settings, &measure(settings)?));
+    }
+    if only.is_empty() || only.iter().any(|name| name == "connections") {
+        println!("{}", connections::measure(settings)?);
+    }
+    Ok(())
+}
+
+/// The names in `ONLY`; none: everything.
+fn only() -> Vec<String> {
+    let only = env::var("ONLY").unwrap_or_default();
+    only.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn measure(settings: &Settings) -> Result<Results, String> {
@@ -167,7 +188,7 @@ impl Entry<'_> {
         contender: &'a Contender,
         folder: &Path,
     ) -> Result<(Entry<'a>, Start), String> {
-        let proxy = Proxy::start(&settings.envoy, folder, contender.filter.as_ref())?;
+        let proxy = Proxy::start(&settings.envoy, folder, &contender.front)?;
         let connections = Connections::open(proxy.address).map_err(|e| failed(contender, e))?;
         let mut entry = Entry { contender, proxy, connections };
         let resident_mib = entry.warm_up().map_err(|e| failed(contender, e))?;
@@ -234,6 +255,7 @@ impl Settings {
             starts: number("STARTS", 4)?.clamp(1, rounds),
             rounds,
             requests: number("REQUESTS", 2_500)?.max(100),
+            connections: number("CONNECTIONS", 200)?.max(10),
         })
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use crate::front::Front;
 
 /// Compiling a module of half a megabyte, three instances of it, on a busy machine.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -18,20 +18,21 @@ pub struct Proxy {
     child: Child,
     /// Where its only listener is.
     pub address: SocketAddr,
+    admin: SocketAddr,
     /// From its start until it was ready for traffic.
     pub ready_after: Duration,
 }
 
 impl Proxy {
-    /// Starts an Envoy that answers every request by itself, behind the given filter.
+    /// Starts an Envoy that answers every request by itself.
     ///
     /// # Errors
     /// It does not become ready: the message has the end of its log.
-    pub fn start(envoy: &Path, folder: &Path, filter: Option<&Value>) -> Result<Proxy, String> {
+    pub fn start(envoy: &Path, folder: &Path, front: &Front) -> Result<Proxy, String> {
         let files = Files::in_folder(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let begin = Instant::now();
         let start = || {
-            fs::write(&files.bootstrap, bootstrap(filter).to_string())?;
+            fs::write(&files.bootstrap, front.bootstrap().to_string())?;
             let log = File::create(&files.log)?;
             Command::new(envoy)
                 .args(["--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"])
@@ -45,11 +46,11 @@ impl Proxy {
                 .spawn()
         };
         let child = start().map_err(|e| format!("{}: {e}", envoy.display()))?;
-        let mut proxy =
-            Proxy { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), ready_after: Duration::ZERO };
-        let admin = proxy.wait_for_traffic(&files, begin)?;
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut proxy = Proxy { child, address: nowhere, admin: nowhere, ready_after: Duration::ZERO };
+        proxy.admin = proxy.wait_for_traffic(&files, begin)?;
         proxy.ready_after = begin.elapsed();
-        proxy.address = listener(admin).map_err(|e| format!("admin interface of Envoy: {e}"))?;
+        proxy.address = listener(proxy.admin).map_err(|e| format!("admin interface of Envoy: {e}"))?;
         Ok(proxy)
     }
 
@@ -79,6 +80,13 @@ impl Proxy {
             nanos += text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0);
         }
         Ok(Duration::from_nanos(nanos))
+    }
+
+    /// TLS handshakes that it has finished so far, as it counts them itself.
+    pub fn handshakes(&self) -> io::Result<usize> {
+        let answer = get(self.admin, "/stats?filter=^listener\\..*ssl\\.handshake$")?;
+        let counts = answer.lines().filter_map(|line| line.split_once("ssl.handshake: "));
+        Ok(counts.filter_map(|(_, count)| count.trim().parse::<usize>().ok()).sum())
     }
 
     /// Memory that it has resident now.
@@ -119,44 +127,6 @@ impl Files {
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")
     }
-}
-
-fn bootstrap(filter: Option<&Value>) -> Value {
-    let router = json!({
-        "name": "envoy.filters.http.router",
-        "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
-    });
-    let filters: Vec<&Value> = filter.into_iter().chain([&router]).collect();
-    json!({
-        "node": { "id": "bench", "cluster": "bench" },
-        "admin": { "address": on_loopback() },
-        // The main thread's flush would fall into some rounds and not into others.
-        "stats_flush_interval": "299s",
-        "static_resources": { "listeners": [{
-            "name": "bench",
-            "address": on_loopback(),
-            "filter_chains": [{ "filters": [{
-                "name": "envoy.filters.network.http_connection_manager",
-                "typed_config": {
-                    "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
-                    "stat_prefix": "bench",
-                    // The client is who X-Forwarded-For says last, so that one connection can be many clients.
-                    "use_remote_address": false,
-                    "generate_request_id": false,
-                    "http_filters": filters,
-                    "route_config": { "name": "bench", "virtual_hosts": [{ "name": "all", "domains": ["*"], "routes": [{
-                        "name": "default",
-                        "match": { "prefix": "/" },
-                        "direct_response": { "status": 200, "body": { "inline_string": "ok\n" } },
-                    }] }] },
-                },
-            }] }],
-        }] },
-    })
-}
-
-fn on_loopback() -> Value {
-    json!({ "socket_address": { "address": "127.0.0.1", "port_value": 0 } })
 }
 
 /// Where the one listener is: "bench::127.0.0.1:40213".
