@@ -24,7 +24,7 @@ pub struct ConnectionId(pub u64);
 pub struct ContextId(pub u32);
 
 /// One open connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Connection {
     /// By which the host ends it.
     pub context: ContextId,
@@ -43,35 +43,7 @@ pub struct Connection {
     /// One of its streams has told of a breach of the protocol, which may be the connection's end.
     pub told: bool,
     /// It is to be ended, as soon as the host can.
-    ending: bool,
-}
-
-impl Default for Connection {
-    fn default() -> Connection {
-        Connection::of(ContextId(0), None, None, (Fingerprints::NONE, 0))
-    }
-}
-
-impl Connection {
-    /// One that was just opened.
-    pub fn of(
-        context: ContextId,
-        peer: Option<IpAddr>,
-        client: Option<SubjectHash>,
-        (fingerprints, methods): (Fingerprints, u64),
-    ) -> Connection {
-        Connection {
-            context,
-            peer,
-            client,
-            fingerprints,
-            methods,
-            shared: false,
-            speaks_http1: false,
-            told: false,
-            ending: false,
-        }
-    }
+    pub ending: bool,
 }
 
 /// How one asks for a connection's end.
@@ -227,7 +199,8 @@ mod tests {
     const OTHER: Option<IpAddr> = Some(IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 2)));
 
     fn connection(context: u32, client: u64) -> Connection {
-        Connection::of(ContextId(context), PEER, Some(SubjectHash(client)), (Fingerprints::NONE, 0))
+        let (context, client) = (ContextId(context), Some(SubjectHash(client)));
+        Connection { context, peer: PEER, client, ..Connection::default() }
     }
 
     #[test]

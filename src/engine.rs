@@ -1,6 +1,6 @@
 //! The pipeline: facts of one request in, a decision out. Owns all state of one worker. Each stage is a room of its
-//! own; only this file knows their order; `connections` does the same for what comes before a request and
-//! after it. What a worker holds while it serves is in `serving`, what follows from what was
+//! own; only this file knows their order; `connections` asks it about what comes before a request and after
+//! it. What a worker holds while it serves is in `serving`, what follows from what was
 //! noticed in `verdict`; `reload` changes plans under it; `report`, `tell`, `words` and `measure` tell what it decided.
 
 mod connections;
@@ -161,50 +161,55 @@ impl<S: Store + Clone> Engine<S> {
         self.serve(id, now);
         self.metrics.count(Metric::Requests);
         self.in_flight = self.in_flight.saturating_add(1);
-        (self.judge(id, request, now).unwrap_or_default(), Ticket(()))
+        (self.judge(id, Rate::Requests, request, now).unwrap_or_default(), Ticket(()))
     }
 
-    /// identity → exempt? → banned? → detectors → score → policy.
-    fn judge(&mut self, id: InstanceId, request: &Request, now: Nanos) -> Option<Decision> {
+    /// identity → exempt? → banned? → detectors → score → policy. Of a connection, and of what a caller did wrong, rules alone
+    /// have something to say.
+    fn judge(&mut self, id: InstanceId, happens: Rate, request: &Request, now: Nanos) -> Option<Decision> {
         let Instance { plan, needs, rules, memos, .. } = self.instances.get_mut(id.0)?.as_mut()?;
         let serving = self.serving.as_mut()?;
+        let is_request = happens == Rate::Requests;
         let caller = Caller::of(&plan.identity, request);
         let source = caller.source;
         let paths = read_path(needs, request, &mut self.scratch);
-        count_missing_facts(&mut self.metrics, &source, needs, request);
+        if is_request {
+            count_missing_facts(&mut self.metrics, &source, needs, request);
+        }
 
         if let Some(reason) = exempt(plan, &source, request, &paths) {
             self.metrics.count_exempt(reason);
-            return Some(Decision::default());
+            return Some(Decision { happens, ..Decision::default() });
         }
         let (seed, _) = serving.exchange.seed();
         let mut subjects = Subjects::of(caller, &plan.keys, seed, memos);
         let mut lapsed = None;
-        if let Some(ruling) = serving.banned(&plan.policy, &mut subjects, &mut lapsed, now) {
-            return Some(Decision { rulings: Rulings::banned(ruling), lapsed, ..Decision::default() });
+        if happens != Rate::Errors
+            && let Some(ruling) = serving.banned(&plan.policy, &mut subjects, &mut lapsed, now)
+        {
+            return Some(Decision {
+                happens,
+                rulings: Rulings::banned(ruling),
+                lapsed,
+                ..Decision::default()
+            });
         }
-        let facts = Facts { happens: Rate::Requests, request, paths };
+        let facts = Facts { happens, request, paths };
         let found = rules.observe(&plan.rules, &facts, &mut subjects, &mut serving.exchange, now);
-        if found.no_subject {
+        if found.no_subject && is_request {
             self.metrics.count_missing(Fact::Key);
         }
         let by_print = found.by_print;
         let mut rulings = Rulings::of_rules(&plan.policy, found.hits);
-        let signals = serving.notice(plan, request, &mut subjects, !rulings.refuse(), now);
+        let signals = match is_request {
+            true => serving.notice(plan, request, &mut subjects, !rulings.refuse(), now),
+            false => Signals::default(),
+        };
         let threat = Threat::of(signals.iter());
         serving.weigh(plan, threat, &signals, &mut subjects, &mut rulings, now);
         let banned = serving.punish(&plan.policy, threat, &signals, &mut subjects, &rulings, now);
         let suspect = serving.meet_suspect(&source, now);
-        Some(Decision {
-            happens: Rate::Requests,
-            rulings,
-            signals,
-            threat,
-            banned,
-            lapsed,
-            by_print,
-            suspect,
-        })
+        Some(Decision { happens, rulings, signals, threat, banned, lapsed, by_print, suspect })
     }
 
     /// Holds a request whose decision is to be held; `false`: there is no place, and it passes at once.

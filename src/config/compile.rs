@@ -8,7 +8,7 @@ use super::place::Place;
 use super::plan::Plan;
 use super::read::{ANY, Section};
 use super::sizes::{self, Sizes};
-use super::{addresses, bannable, fingerprints, names, policy, rules, schema, traffic, units};
+use super::{addresses, bannable, fingerprints, names, policy, rules, schema, states, traffic, units};
 use crate::identity::exempt::{Exemption, PathPattern};
 use crate::identity::prefixes::Prefixes;
 use crate::identity::subjects::Keys;
@@ -68,9 +68,7 @@ fn network(section: &Section) -> Option<Box<str>> {
     section.need("asn", "say where the number is, as in {\"filter_state\": \"weir.asn\"}");
     section.optional_section("asn", |asn| {
         asn.need("filter_state", "name the filter state, as in \"weir.asn\"");
-        let field = asn.read("field", names::state);
-        let state = asn.read("filter_state", names::state)?;
-        Some(names::state_path(&state, field.as_deref()))
+        states::path(asn)
     })?
 }
 

@@ -6,6 +6,7 @@ use super::names;
 use super::plan::{Origin, Supply};
 use super::read::Section;
 use super::schema;
+use super::states;
 use super::units::text;
 use crate::detect::rules::{Listed, Prints};
 use crate::identity::Method;
@@ -42,12 +43,10 @@ fn method_name(text: &str) -> Result<Box<str>, Cause> {
 fn origin(section: &Section) -> Origin {
     section.require_one(&["filter_state", "header"]);
     let header = section.read("header", names::header).map(Origin::Header);
-    let field = section.read("field", names::state);
     if section.has("field") && section.has("header") {
         section.refuse_field("field", Cause::FieldOfHeader);
     }
-    let state = section.read("filter_state", names::state);
-    let state = state.map(|state| Origin::State(names::state_path(&state, field.as_deref())));
+    let state = states::path(section).map(Origin::State);
     state.or(header).unwrap_or(Origin::Header("".into()))
 }
 
@@ -56,7 +55,7 @@ pub fn prints(filter: &Section, known: Known) -> (Prints, bool) {
     let asks = Cell::new(false);
     let method = |name: &str| {
         asks.set(true);
-        known.method(name).ok_or_else(|| Cause::NoFingerprint { method: Shown::new(name) })
+        known.method(name)
     };
     let lists = filter.named_lists("fingerprints", MOST_METHODS, MOST_VALUES, method, |method, item| {
         value(method.layout, text(item)?)

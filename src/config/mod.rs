@@ -1,8 +1,8 @@
 //! What the operator writes, and the [`plan`] that it is compiled to. The only room that reads JSON.
 //!
 //! text → [`json`] (syntax, order, repeated keys) → `read` (sections, unknown and later keys) → `compile`, with `rules`,
-//! `fingerprints`, `traffic`, `policy` and [`sizes`] for their sections, and `units`, `names`, `addresses` and `never` for single
-//! values → [`plan::Plan`]. Every error is collected on the way; one is
+//! `fingerprints`, `traffic`, `policy` and [`sizes`] for their sections, and `units`, `names`, `addresses`, `states` and `never`
+//! for single values → [`plan::Plan`]. Every error is collected on the way; one is
 //! enough to refuse the whole. [`advice`] doubts what is allowed. [`schema`] is the table of all fields: what the
 //! reader knows, and the documentation.
 //!
@@ -27,6 +27,7 @@ mod read;
 mod rules;
 pub mod schema;
 pub mod sizes;
+mod states;
 mod traffic;
 mod units;
 

@@ -9,7 +9,6 @@ use super::{later, schema};
 use crate::detect::rules::Host;
 use crate::identity::key::Part;
 use crate::policy::{Action, Mode};
-use crate::request::fingerprint::Layout;
 use crate::request::path::normalise;
 use core::net::Ipv6Addr;
 
@@ -62,8 +61,7 @@ pub fn key_part(value: &Value, known: Known) -> Result<Part, Cause> {
             "network" if !known.networks => Err(Cause::NoNetwork),
             "network" => Ok(Part::Network),
             "route" => Ok(Part::Route),
-            _ if let Some(method) = known.method(word) => Ok(Part::Fingerprint(method.clone())),
-            _ if Layout::of(word) != Layout::Opaque => Err(Cause::NoFingerprint { method: Shown::new(word) }),
+            _ if let Some(method) = known.supplied(word) => method.cloned().map(Part::Fingerprint),
             _ if later::KEYS.contains(&word) => {
                 Err(Cause::WordNotBuilt { found: Shown::new(word), known: schema::KEYS })
             }
@@ -124,14 +122,6 @@ pub fn method_of_fingerprints(text: &str) -> Result<Box<str>, Cause> {
     match TAKEN.contains(&text) {
         true => Err(Cause::Name { found: Shown::new(text), allowed }),
         false => name(text, 32, is_plain, allowed),
-    }
-}
-
-/// The path of the property that is a filter state, or a field in it. NUL stands between the steps.
-pub fn state_path(state: &str, field: Option<&str>) -> Box<str> {
-    match field {
-        Some(field) => format!("filter_state\0{state}\0{field}").into(),
-        None => format!("filter_state\0{state}").into(),
     }
 }
 
@@ -282,22 +272,10 @@ fn host_fault(name: &str, is_suffix: bool) -> Option<HostFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::plan::{Origin, Supply};
-    use crate::identity::Method;
     use proptest::prelude::*;
 
     fn value(text: &str) -> Value {
         Value::Text(text.into())
-    }
-
-    /// All that can be counted by is known.
-    fn known() -> Known<'static> {
-        let supply = |place, name: &str| Supply {
-            method: Method { name: name.into(), place, layout: Layout::of(name) },
-            from: Origin::Header(name.into()),
-        };
-        let supplies = Box::leak(Box::new([supply(0, "JA3"), supply(1, "JA4")]));
-        Known { consumers: true, networks: true, fingerprints: supplies }
     }
 
     #[test]
@@ -307,7 +285,7 @@ mod tests {
         assert!(schema::SENSITIVITIES.iter().all(|word| sensitivity(&value(word)).is_ok()));
         assert_eq!(schema::MODES, [Mode::Observe, Mode::Enforce].map(Mode::name));
         assert!(schema::MODES.iter().all(|word| mode(&value(word)).is_ok()));
-        assert!(schema::KEYS.iter().all(|word| key_part(&value(word), known()).is_ok()));
+        assert!(schema::KEYS.iter().all(|word| key_part(&value(word), Known::all()).is_ok()));
         assert!(
             later::ACTIONS
                 .iter()
@@ -316,18 +294,18 @@ mod tests {
         assert!(
             later::KEYS
                 .iter()
-                .all(|word| matches!(key_part(&value(word), known()), Err(Cause::WordNotBuilt { .. })))
+                .all(|word| matches!(key_part(&value(word), Known::all()), Err(Cause::WordNotBuilt { .. })))
         );
     }
 
     #[test]
     fn header_names_are_lower_case_and_cookie_names_are_kept() {
-        assert_eq!(key_part(&value("header:X-Tenant"), known()), Ok(Part::Header("x-tenant".into())));
-        assert_eq!(key_part(&value("cookie:Session"), known()), Ok(Part::Cookie("Session".into())));
+        assert_eq!(key_part(&value("header:X-Tenant"), Known::all()), Ok(Part::Header("x-tenant".into())));
+        assert_eq!(key_part(&value("cookie:Session"), Known::all()), Ok(Part::Cookie("Session".into())));
         for bad in ["header:", "header:a b", "header::path", "cookie:a=b", "header:é"] {
-            assert!(matches!(key_part(&value(bad), known()), Err(Cause::Name { .. })), "{bad}");
+            assert!(matches!(key_part(&value(bad), Known::all()), Err(Cause::Name { .. })), "{bad}");
         }
-        assert!(matches!(key_part(&value("header"), known()), Err(Cause::UnknownWord { .. })));
+        assert!(matches!(key_part(&value("header"), Known::all()), Err(Cause::UnknownWord { .. })));
     }
 
     #[test]
@@ -400,7 +378,7 @@ mod tests {
         #[test]
         fn any_text_is_a_name_or_is_refused(text in any::<String>()) {
             let value = value(&text);
-            let _ = (key_part(&value, known()), method(&value), host(&value), rule_name(&value), rule_action(&value));
+            let _ = (key_part(&value, Known::all()), method(&value), host(&value), rule_name(&value), rule_action(&value));
             let _ = (response_header(&value), state(&value), sensitivity(&value));
             if let Ok(path) = path(&value) {
                 let mut again = Vec::new();

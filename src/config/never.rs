@@ -8,10 +8,10 @@ use super::known::Known;
 use super::read::Section;
 use super::units::text;
 use crate::detect::rules::Listed;
+use crate::identity::Method;
 use crate::identity::credential::Digest256;
 use crate::identity::prefixes::Prefixes;
 use crate::policy::ban::Never;
-use crate::request::fingerprint::Layout;
 use ipnet::IpNet;
 
 /// Looked through at every ban.
@@ -57,12 +57,9 @@ fn subject(text: &str, known: Known) -> Result<Subject, Cause> {
         Some(("client", addresses)) => return addresses::read(addresses).map(Subject::Client),
         Some(("network", number)) => self::number(number).map(Subject::Network),
         Some(("consumer", digest)) => self::digest(digest).map(Subject::Consumer),
-        Some((name, value)) if let Some(method) = known.method(name) => {
-            return fingerprints::value(method.layout, value)
-                .map(|value| Subject::Print(method.place, value));
-        }
-        Some((name, _)) if Layout::of(name) != Layout::Opaque => {
-            return Err(Cause::NoFingerprint { method: Shown::new(name) });
+        Some((name, value)) if let Some(method) = known.supplied(name) => {
+            let Method { place, layout, .. } = method?;
+            return fingerprints::value(*layout, value).map(|value| Subject::Print(*place, value));
         }
         _ => None,
     };
@@ -94,41 +91,36 @@ fn nibble(hex: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::plan::{Origin, Supply};
-    use crate::identity::Method;
     use proptest::prelude::*;
-
-    fn known() -> Known<'static> {
-        let method = Method { name: "JA4".into(), place: 1, layout: Layout::Ja4 };
-        let supplies = Box::leak(Box::new([Supply { method, from: Origin::Header("a".into()) }]));
-        Known { consumers: true, networks: true, fingerprints: supplies }
-    }
 
     #[test]
     fn a_fingerprint_is_a_subject_where_its_method_is_known() {
         let ja4 = "t13d1516h2_8daaf6152771_e5627efa2ab1";
-        let read = subject(&format!("ja4:{}", ja4.to_uppercase()), known());
+        let read = subject(&format!("ja4:{}", ja4.to_uppercase()), Known::all());
         assert_eq!(read, Ok(Subject::Print(1, ja4.as_bytes().into())));
-        assert!(matches!(subject("JA4:a", known()), Err(Cause::Fingerprint { .. })));
-        assert!(matches!(subject("JA3:a", known()), Err(Cause::NoFingerprint { .. })));
+        assert!(matches!(subject("JA4:a", Known::all()), Err(Cause::Fingerprint { .. })));
+        assert!(matches!(
+            subject("JA3:a", Known { fingerprints: &[], ..Known::all() }),
+            Err(Cause::NoFingerprint { .. })
+        ));
     }
 
     #[test]
     fn each_kind_of_subject_is_read() {
         assert_eq!(
-            subject("client:203.0.113.7", known()),
+            subject("client:203.0.113.7", Known::all()),
             Ok(Subject::Client("203.0.113.7/32".parse().unwrap()))
         );
         assert_eq!(
-            subject("client:2001:db8::/64", known()),
+            subject("client:2001:db8::/64", Known::all()),
             Ok(Subject::Client("2001:db8::/64".parse().unwrap()))
         );
-        assert_eq!(subject("network:64500", known()), Ok(Subject::Network(64_500)));
-        assert_eq!(subject("network:AS64500", known()), Ok(Subject::Network(64_500)));
+        assert_eq!(subject("network:64500", Known::all()), Ok(Subject::Network(64_500)));
+        assert_eq!(subject("network:AS64500", Known::all()), Ok(Subject::Network(64_500)));
         let digest = format!("consumer:sha256:{}{}", "00".repeat(31), "aF");
         let mut expected = [0; 32];
         expected[31] = 0xaf;
-        assert_eq!(subject(&digest, known()), Ok(Subject::Consumer(expected)));
+        assert_eq!(subject(&digest, Known::all()), Ok(Subject::Consumer(expected)));
     }
 
     #[test]
@@ -152,10 +144,10 @@ mod tests {
             &short,
             &no_hex,
         ] {
-            assert!(matches!(subject(text, known()), Err(Cause::Subject { .. })), "{text}");
+            assert!(matches!(subject(text, Known::all()), Err(Cause::Subject { .. })), "{text}");
         }
-        assert!(matches!(subject("client:a", known()), Err(Cause::Address { .. })));
-        assert!(matches!(subject("client:10.0.0.1/8", known()), Err(Cause::HostBits { .. })));
+        assert!(matches!(subject("client:a", Known::all()), Err(Cause::Address { .. })));
+        assert!(matches!(subject("client:10.0.0.1/8", Known::all()), Err(Cause::HostBits { .. })));
     }
 
     proptest! {
@@ -164,7 +156,7 @@ mod tests {
             kind in "client:|network:|consumer:sha256:|",
             text in "[0-9a-fAS:./]{0,70}|.{0,70}",
         ) {
-            let _ = subject(&format!("{kind}{text}"), known());
+            let _ = subject(&format!("{kind}{text}"), Known::all());
         }
     }
 }

@@ -82,7 +82,7 @@ pub struct Needs {
     /// How a request ended: did its caller reset it, or break the protocol?
     pub errors: bool,
     /// Whether others use its connection: whoever ends one, or charges for one, must know.
-    pub connection: bool,
+    pub sharing: bool,
     /// Not this request, but connections, of which a network filter must tell.
     pub connections: bool,
 }
@@ -122,7 +122,7 @@ impl Plan {
                 || (fingerprints && self.fingerprints.iter().any(Supply::is_in_header)),
             fingerprints,
             errors: rules.count(Rate::Errors),
-            connection: rules.count(Rate::Errors) || policy.closes(),
+            sharing: rules.count(Rate::Errors) || policy.closes(),
             connections: rules.count(Rate::Connections),
         }
     }

@@ -91,12 +91,12 @@ impl Reader<'_> {
 
     fn filter(&self, filter: &Section, charge: Charge) -> Filter {
         let (prints, asks) = fingerprints::prints(filter, self.known);
-        let names_a_rate = RATES.iter().any(|[rate, _]| filter.has(rate));
+        let names_a_rate = Rate::ALL.map(fields).iter().any(|[rate, _]| filter.has(rate));
         if !names_a_rate && !asks && filter.keys_are_sound() {
             filter.refuse(Cause::NoRate);
         }
         let read = Filter {
-            rates: Rates(RATES.map(|names| quota(filter, charge, names))),
+            rates: Rates(Rate::ALL.map(|rate| quota(filter, charge, fields(rate)))),
             prints,
             only: filter.list("rate_limited_ips", ANY, addresses::network),
             matches: filter.section("match", matches),
@@ -163,12 +163,14 @@ fn refuse_repeated<T: PartialEq>(section: &Section, name: &str, items: &[T], wor
     }
 }
 
-/// The fields of each kind of rate, and of its burst.
-const RATES: [[&str; 2]; 3] = [
-    ["max_req_rate", "req_burst_multiplier"],
-    ["max_conn_rate", "conn_burst_multiplier"],
-    ["max_h2_error_rate", "h2_burst_multiplier"],
-];
+/// The fields of a rate and of its burst.
+pub fn fields(rate: Rate) -> [&'static str; 2] {
+    match rate {
+        Rate::Requests => ["max_req_rate", "req_burst_multiplier"],
+        Rate::Connections => ["max_conn_rate", "conn_burst_multiplier"],
+        Rate::Errors => ["max_h2_error_rate", "h2_burst_multiplier"],
+    }
+}
 
 fn quota(filter: &Section, charge: Charge, [rate, multiplier]: [&str; 2]) -> Option<Quota> {
     let burst = multiplier;

@@ -55,8 +55,6 @@ pub struct Rule {
 pub struct Hit {
     /// Index of the rule.
     pub rule: u16,
-    /// What it was asked about.
-    pub rate: Rate,
     /// Time until the last bucket that refused has a token.
     pub wait: Nanos,
     /// The quota of that bucket; `None` for a rule without a rate.
@@ -124,14 +122,16 @@ impl Rules {
         let (mut no_subject, mut by_print) = (false, false);
         let claims = Claims::of(settings, subjects.caller.source.address());
         for (index, (rule, families)) in settings.rules.iter().zip(&self.families).enumerate() {
-            let Some(rate) = rule.asked(facts, &claims) else { continue };
+            if !rule.is_asked(facts, &claims) {
+                continue;
+            }
             let Some(subject) = subjects.get(rule.key) else {
                 no_subject = true;
                 continue;
             };
             if let Some((wait, quota)) = rule.exceeded(facts.happens, families, subject, meter, now) {
                 by_print |= !rule.prints.is_empty();
-                self.hits.push(Hit { rule: index as u16, rate, wait, quota, key: rule.key, subject });
+                self.hits.push(Hit { rule: index as u16, wait, quota, key: rule.key, subject });
             }
         }
         Found { hits: &self.hits, no_subject, by_print }
@@ -160,14 +160,14 @@ impl Claims {
 }
 
 impl Rule {
-    /// Under which rate the rule has its say about what happens; `None`: it has none.
-    fn asked(&self, facts: &Facts, claims: &Claims) -> Option<Rate> {
-        let rate = self.rates.asked_at(facts.happens, self.answers_requests).filter(|_| self.enabled)?;
-        let applies = !(self.rates.is_empty() && self.prints.is_empty())
+    /// Has the rule a say about what happens, and does it apply?
+    fn is_asked(&self, facts: &Facts, claims: &Claims) -> bool {
+        let Some(rate) = self.rates.asked_at(facts.happens, self.answers_requests) else { return false };
+        self.enabled
+            && !(self.rates.is_empty() && self.prints.is_empty())
             && claims.leave(self, rate)
             && self.prints.fit(facts.request.fingerprints)
-            && self.matches.fits(facts.request, &facts.paths);
-        applies.then_some(rate)
+            && self.matches.fits(facts.request, &facts.paths)
     }
 
     /// Charges what happens, and says whether all rates are exceeded now: until when, and the quota for which that is so.
@@ -245,7 +245,7 @@ impl Hit {
         use crate::counters::bucket::Charge;
         let quota = Some(Quota { interval: Nanos::from_millis(10), burst: 1, charge: Charge::Admitted });
         let wait = Nanos::from_secs(1);
-        Hit { rule, rate: Rate::Requests, wait, quota, key: Keys::CLIENT, subject: SubjectHash(0) }
+        Hit { rule, wait, quota, key: Keys::CLIENT, subject: SubjectHash(0) }
     }
 }
 

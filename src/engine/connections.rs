@@ -4,10 +4,10 @@
 use super::{Decision, Engine, InstanceId};
 use crate::config::plan::{Needs, Origin, Plan, Supply};
 use crate::connections::{Connection, ConnectionId, Connections, ContextId, Ending, GRACE};
-use crate::detect::rules::{Facts, Rate};
+use crate::detect::rules::Rate;
 use crate::identity::key::Caller;
 use crate::identity::subjects::{Keys, Subjects};
-use crate::policy::{Cause, Rulings};
+use crate::policy::Cause;
 use crate::request::fault::Fault;
 use crate::request::fingerprint::Fingerprints;
 use crate::request::{Request, address};
@@ -53,18 +53,19 @@ impl<S: Store + Clone> Engine<S> {
         let now = self.read_clock(now);
         self.serve(id, now);
         self.metrics.count(Metric::Connections);
-        let decision = self.judge_event(id, Rate::Connections, request, now).unwrap_or_default();
+        let decision = self.judge(id, Rate::Connections, request, now).unwrap_or_default();
         if !decision.rulings.refuse() {
             self.remember(id, connection, context, request);
         }
         decision
     }
 
-    /// A connection has ended, or its filter is gone. Returns what was known of it.
-    pub fn on_disconnect(&mut self, connection: ConnectionId) -> Option<Connection> {
-        let known = self.connections.as_mut()?.strike(connection);
-        self.count_open();
-        known
+    /// A connection has ended, or its filter is gone.
+    pub fn on_disconnect(&mut self, connection: ConnectionId) {
+        if let Some(connections) = &mut self.connections {
+            connections.strike(connection);
+            self.count_open();
+        }
     }
 
     /// Judges an error of the caller. `None`: it is charged to nobody, as others share its connection.
@@ -82,7 +83,7 @@ impl<S: Store + Clone> Engine<S> {
         if shared {
             return None;
         }
-        self.judge_event(id, Rate::Errors, request, now)
+        self.judge(id, Rate::Errors, request, now)
     }
 
     /// Notes something of an open connection: that it is a proxy's, as a request came over it that names another address than
@@ -176,42 +177,6 @@ impl<S: Store + Clone> Engine<S> {
         }
     }
 
-    /// identity → exempt? → banned? → rules → policy: what can be judged before, or without, a request.
-    fn judge_event(
-        &mut self,
-        id: InstanceId,
-        happens: Rate,
-        request: &Request,
-        now: Nanos,
-    ) -> Option<Decision> {
-        let super::Instance { plan, rules, memos, needs, .. } = self.instances.get_mut(id.0)?.as_mut()?;
-        let serving = self.serving.as_mut()?;
-        let caller = Caller::of(&plan.identity, request);
-        let source = caller.source;
-        let paths = super::read_path(needs, request, &mut self.scratch);
-        if let Some(reason) = super::exempt(plan, &source, request, &paths) {
-            self.metrics.count_exempt(reason);
-            return Some(Decision::of(happens, Rulings::default()));
-        }
-        let (seed, _) = serving.exchange.seed();
-        let mut subjects = Subjects::of(caller, &plan.keys, seed, memos);
-        let mut lapsed = None;
-        if happens == Rate::Connections
-            && let Some(ruling) = serving.banned(&plan.policy, &mut subjects, &mut lapsed, now)
-        {
-            return Some(Decision { lapsed, ..Decision::of(happens, Rulings::banned(ruling)) });
-        }
-        let facts = Facts { happens, request, paths };
-        let found = rules.observe(&plan.rules, &facts, &mut subjects, &mut serving.exchange, now);
-        let by_print = found.by_print;
-        let rulings = Rulings::of_rules(&plan.policy, found.hits);
-        let mut decision = Decision { lapsed, by_print, ..Decision::of(happens, rulings) };
-        let (threat, signals) = (decision.threat, &decision.signals);
-        decision.banned = serving.punish(&plan.policy, threat, signals, &mut subjects, &rulings, now);
-        decision.suspect = serving.meet_suspect(&source, now);
-        Some(decision)
-    }
-
     fn remember(&mut self, id: InstanceId, connection: ConnectionId, context: ContextId, request: &Request) {
         let Some(super::Instance { plan, memos, methods, needs, .. }) =
             self.instances.get_mut(id.0).and_then(Option::as_mut)
@@ -225,8 +190,8 @@ impl<S: Store + Clone> Engine<S> {
         let client = Subjects::of(caller, &plan.keys, seed, memos).get(Keys::CLIENT);
         // What was not looked for is not known to be absent.
         let methods = if needs.fingerprints { *methods } else { 0 };
-        let fingerprints = (*request.fingerprints, methods);
-        let entry = Connection::of(context, peer, client, fingerprints);
+        let fingerprints = *request.fingerprints;
+        let entry = Connection { context, peer, client, fingerprints, methods, ..Connection::default() };
         let connections = self.connections.get_or_insert_default();
         if !connections.enter(connection, entry) {
             self.metrics.count(Metric::ConnectionsUntracked);
@@ -234,12 +199,12 @@ impl<S: Store + Clone> Engine<S> {
         self.count_open();
     }
 
-    /// Do others than its caller use the connection of this request? Where the connection is unknown, a request whose
-    /// address has no port of its own was handed on by a proxy, which named the address in a header.
+    /// Do others than its caller use the connection of this request? Where the connection is unknown, those of one that was
+    /// handed on do.
     fn is_shared(&mut self, connection: Option<ConnectionId>, request: &Request) -> bool {
         let caller = request.source.and_then(address::parse);
         let known = connection.zip(self.connections.as_mut()).and_then(|(id, all)| all.is_shared(id, caller));
-        known.unwrap_or_else(|| !request.source.is_some_and(address::has_port))
+        known.unwrap_or_else(|| request.source.is_none() || request.is_handed_on())
     }
 
     fn count_open(&mut self) {
@@ -249,10 +214,6 @@ impl<S: Store + Clone> Engine<S> {
 }
 
 impl Decision {
-    pub(super) fn of(happens: Rate, rulings: Rulings) -> Decision {
-        Decision { happens, rulings, ..Decision::default() }
-    }
-
     /// The rule whose fingerprints decide a connection's end before its handshake.
     pub(super) fn rejects_by(&self) -> Option<u16> {
         let ruling = self.rulings.enforced.filter(|ruling| ruling.answer().refuses())?;

@@ -6,10 +6,10 @@ use super::with_worker;
 use crate::config::plan::{Needs, Origin, Plan};
 use crate::connections::ConnectionId;
 use crate::engine::InstanceId;
+use crate::request::Request;
 use crate::request::fault::Fault;
 use crate::request::fingerprint::Fingerprints;
 use crate::request::headers::Headers;
-use crate::request::{Request, address};
 
 /// The bytes that a [`Request`] borrows.
 pub struct Facts {
@@ -71,16 +71,6 @@ impl Facts {
         self.looked = true;
     }
 
-    /// Takes on what is known of a connection.
-    pub fn recall(&mut self, fingerprints: Fingerprints) {
-        self.fingerprints = fingerprints;
-    }
-
-    /// Has the request another address than its connection's peer? Envoy gives one that it took from a header no port.
-    pub fn is_handed_on(&self) -> bool {
-        self.source.as_deref().is_some_and(|source| !address::has_port(source))
-    }
-
     /// Which of the fingerprints were looked for here: those of a connection are counted with it.
     pub fn looked_for(&self, from: &Origin) -> bool {
         match from {
@@ -89,11 +79,11 @@ impl Facts {
         }
     }
 
-    /// A request's: its connection's, from the network filter where there is one, and those in its headers.
-    fn find_fingerprints(&mut self, instance: InstanceId, plan: &Plan) {
+    /// Finds those of the connection, by the network filter where it knows them, and those in a request's headers.
+    pub fn find_fingerprints(&mut self, instance: InstanceId, plan: &Plan) {
         let known = with_worker(|worker| worker.engine.has_companion()).unwrap_or_default();
         match if known { remembered(instance) } else { None } {
-            Some(fingerprints) => self.recall(fingerprints),
+            Some(fingerprints) => self.fingerprints = fingerprints,
             None => self.look_for_fingerprints(plan),
         }
         let headers = self.headers.as_deref().map_or(Headers::default(), Headers::parse);

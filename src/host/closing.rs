@@ -1,15 +1,13 @@
 //! Ends connections after a reply, through the context that the network filter has of each. Never in the callback that
 //! answers: Envoy would call back into contexts that are gone.
 
-use super::abi::{self, Level};
+use super::abi;
 use super::attributes::connection_id;
-use super::shared::HostStore;
-use super::{Worker, with_worker};
+use super::{Worker, events, with_worker};
 use crate::connections::{ConnectionId, ContextId, Ending};
 use crate::engine::Decision;
 use crate::policy::Action;
 use crate::request::Request;
-use crate::shared::once::first_to_say;
 use crate::telemetry::metrics::Closing;
 
 impl Worker {
@@ -45,7 +43,7 @@ impl Worker {
         }
         self.engine.metrics.count_failed(Action::Close);
         if !core::mem::replace(&mut self.said_close_fails, true) {
-            warn_that_close_fails();
+            events::warn_that_close_fails();
         }
     }
 }
@@ -64,14 +62,4 @@ pub fn end_one() -> bool {
         }
     });
     true
-}
-
-fn warn_that_close_fails() {
-    if first_to_say(&mut HostStore, "close without weir_l4") {
-        let _ = abi::log(
-            Level::Warn,
-            "the action close acts as deny: no network filter has told of the connection. Add envoy.filters.network.wasm \
-             with root_id weir_l4 and the same vm_config before the HTTP connection manager",
-        );
-    }
 }

@@ -16,25 +16,34 @@ pub fn tell(event: &Event) -> EventOutcome {
     }
 }
 
-/// Warns, once per process, that nothing says how to judge connections.
+/// Warns that nothing says how to judge connections.
 pub fn warn_of_no_judge() {
-    if first_to_say(&mut HostStore, "weir_l4 without weir") {
-        let _ = abi::log(
-            Level::Warn,
-            "the network filter weir_l4 judges nothing: no HTTP filter with root_id weir has the same vm_id, code and \
-             vm_config, and its configuration is the one that counts",
-        );
-    }
+    warn_once(
+        "the network filter weir_l4 judges nothing: no HTTP filter with root_id weir has the same vm_id, code and \
+         vm_config, and its configuration is the one that counts",
+    );
 }
 
-/// Warns, once per process, that nothing tells of connections.
+/// Warns that nothing tells of connections, of which rules count some.
 pub fn warn_of_no_companion() {
-    if first_to_say(&mut HostStore, "max_conn_rate without weir_l4") {
-        let _ = abi::log(
-            Level::Warn,
-            "max_conn_rate counts nothing: no network filter tells of connections. Add envoy.filters.network.wasm with \
-             root_id weir_l4 and the same vm_config before the HTTP connection manager",
-        );
+    warn_once(
+        "max_conn_rate counts nothing: no network filter tells of connections. Add envoy.filters.network.wasm with \
+         root_id weir_l4 and the same vm_config before the HTTP connection manager",
+    );
+}
+
+/// Warns that nothing has told of a connection that is to end.
+pub fn warn_that_close_fails() {
+    warn_once(
+        "the action close acts as deny: no network filter has told of the connection. Add envoy.filters.network.wasm \
+         with root_id weir_l4 and the same vm_config before the HTTP connection manager",
+    );
+}
+
+/// Warns of what one warning per process is enough for.
+fn warn_once(text: &str) {
+    if first_to_say(&mut HostStore, text) {
+        let _ = abi::log(Level::Warn, text);
     }
 }
 

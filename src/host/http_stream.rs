@@ -147,7 +147,7 @@ fn tells_of_breach(connection: Option<ConnectionId>) -> bool {
 
 /// Notes a proxy's connection when a request comes over it, so that nobody ends it, or is charged for it.
 fn note_if_shared(needs: Needs, facts: &Facts) {
-    let matters = needs.connection && facts.is_handed_on();
+    let matters = needs.sharing && facts.request().is_handed_on();
     if !matters || with_worker(|worker| worker.engine.has_companion()) != Some(true) {
         return;
     }

@@ -42,14 +42,16 @@ impl TcpStream {
         if fault(true) != Some(Fault::Protocol) {
             return;
         }
-        let known = |worker: &mut Worker| {
-            let known =
-                worker.engine.connection(connection).filter(|known| !known.speaks_http1 && !known.told)?;
-            Some(worker.engine.fingerprints(instance, connection).unwrap_or(known.fingerprints))
+        let speaks_http2 = |worker: &mut Worker| {
+            worker.engine.connection(connection).is_some_and(|known| !known.speaks_http1 && !known.told)
         };
-        let Some(fingerprints) = with_worker(known).flatten() else { return };
+        if with_worker(speaks_http2) != Some(true) {
+            return;
+        }
         let mut facts = Facts::of_connection(needs.of_connection(), &plan);
-        facts.recall(fingerprints);
+        if needs.fingerprints {
+            facts.find_fingerprints(instance, &plan);
+        }
         with_worker(|worker| {
             worker.judge_fault(instance, Fault::Protocol, Some(connection), &facts.request());
         });

@@ -68,6 +68,12 @@ pub struct Fingerprints {
 /// Of a caller of whom nothing is known.
 static NONE: Fingerprints = Fingerprints::NONE;
 
+impl Default for Fingerprints {
+    fn default() -> Fingerprints {
+        Fingerprints::NONE
+    }
+}
+
 impl Default for &Fingerprints {
     fn default() -> Self {
         &NONE

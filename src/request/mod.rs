@@ -41,6 +41,11 @@ impl<'a> Request<'a> {
         self.headers.get(":authority")
     }
 
+    /// Has it another address than its connection's peer? Envoy gives one that it took from a header no port.
+    pub fn is_handed_on(&self) -> bool {
+        self.source.is_some_and(|source| !address::has_port(source))
+    }
+
     /// A CORS preflight: a browser's question, which no script can fake away from the user and no handler serves.
     pub fn is_preflight(&self) -> bool {
         self.method() == Some(b"OPTIONS")

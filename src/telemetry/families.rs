@@ -94,6 +94,7 @@ const SIGNAL: Label = (
 );
 const REASON: Label = ("reason", &["rule", "tier", "ledger", "operator"]);
 
+const ERROR: Label = ("error", &["reset", "protocol"]);
 const METHOD: Label = ("method", &["JA3", "JA4", "other"]);
 
 /// How a request for a connection's end went.
@@ -180,7 +181,7 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::ConnectionsRejectFailed, name: "weir_connections_reject_failed_total", kind: Kind::Counter, labels: &[], help: "connections that were to be closed at once, and that Envoy did not close" },
     Family { metric: Metric::ConnectionsUntracked, name: "weir_connections_untracked_total", kind: Kind::Counter, labels: &[], help: "connections that were judged and found no room to be remembered: their requests ask Envoy for fingerprints, and they can't be ended" },
     Family { metric: Metric::ConnectionsClosed, name: "weir_connections_closed_total", kind: Kind::Counter, labels: &[("outcome", &["closed", "shared", "unknown", "failed"])], help: "connections to be ended after a reply: ended; a proxy's, which goes on for its other users; unknown to any network filter weir_l4; not ended by Envoy" },
-    Family { metric: Metric::Http2Errors, name: "weir_h2_errors_total", kind: Kind::Counter, labels: &[("error", &["reset", "protocol"]), ("fate", &["charged", "shared"])], help: "HTTP/2 streams reset by their caller and breaches of the protocol: charged to the caller, or to nobody as the connection is a proxy's. Looked at where a rule has max_h2_error_rate" },
+    Family { metric: Metric::Http2Errors, name: "weir_h2_errors_total", kind: Kind::Counter, labels: &[ERROR, ("fate", &["charged", "shared"])], help: "HTTP/2 streams reset by their caller and breaches of the protocol: charged to the caller, or to nobody as the connection is a proxy's. Looked at where a rule has max_h2_error_rate" },
     Family { metric: Metric::FingerprintsMatched, name: "weir_fingerprints_matched_total", kind: Kind::Counter, labels: &[], help: "connections and requests that a rule for certain fingerprints matched" },
     Family { metric: Metric::FingerprintsRejected, name: "weir_fingerprints_rejected_total", kind: Kind::Counter, labels: &[], help: "connections closed before their handshake by a rule for certain fingerprints" },
     Family { metric: Metric::FingerprintsUnavailable, name: "weir_fingerprints_unavailable_total", kind: Kind::Counter, labels: &[METHOD], help: "connections (requests, where no network filter tells of connections) without a fingerprint by this method: absent, or of a wrong form. It matches nothing" },
@@ -245,6 +246,7 @@ mod tests {
     use crate::detect::signal::Kind as Signal;
     use crate::detect::surge::Dimension;
     use crate::policy::{Action, Mode};
+    use crate::request::fault::Fault;
 
     #[test]
     fn families_stand_in_the_order_of_their_names() {
@@ -258,6 +260,7 @@ mod tests {
         assert_eq!(ACTION.1, Action::ALL.map(Action::name));
         assert_eq!(MODE.1, Mode::ALL.map(Mode::name));
         assert_eq!(DIMENSION.1, Dimension::ALL.map(Dimension::name));
+        assert_eq!(ERROR.1, Fault::ALL.map(Fault::name));
         assert_eq!(SIGNAL.1, Signal::ALL.map(|signal| signal.name().replace(':', "_")));
     }
 }

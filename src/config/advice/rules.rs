@@ -2,6 +2,7 @@
 
 use super::{decimal, enabled};
 use crate::config::plan::{Origin, Plan};
+use crate::config::rules::fields;
 use crate::counters::bucket::{Charge, Quota};
 use crate::detect::rules::{Rate, Rule};
 use crate::identity::Method;
@@ -34,10 +35,11 @@ pub fn doubts(plan: &Plan, index: usize, rule: &Rule, response: &Response) -> im
 
 fn single_burst(rate: Rate, quota: &Quota) -> String {
     let ten = decimal(quota.interval.0 as f64 / 1e9 * 10.0);
-    let (one, field) = match rate {
-        Rate::Requests => ("request", "req_burst_multiplier"),
-        Rate::Connections => ("connection", "conn_burst_multiplier"),
-        Rate::Errors => ("error", "h2_burst_multiplier"),
+    let [_, field] = fields(rate);
+    let one = match rate {
+        Rate::Requests => "request",
+        Rate::Connections => "connection",
+        Rate::Errors => "error",
     };
     format!("a second {one} at once is over the limit; for 10 at once set {field} to {ten}")
 }
