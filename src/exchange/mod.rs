@@ -14,6 +14,7 @@
 //! * [`budget`]: how often requests may ask.
 //! * [`publish`]: the tick's half; [`roster`]: which workers live; [`meta`]: the seed and epoch they agree on.
 //! * [`sums`]: what is added up over windows of time, at once and exactly: quotas and charges of tiers.
+//! * [`counts`]: how often very many keys came lately, which halves with time: volumes, wallets, failures.
 //! * [`stats`]: what all that did. How it is stored: [`names`](crate::shared::names), [`bytes`](crate::shared::bytes).
 //!
 //! Nothing in a worker is needed to get its charges back: a worker that dies loses what it had not published, at
@@ -28,6 +29,7 @@ pub mod account;
 pub mod admit;
 pub mod allowance;
 pub mod budget;
+pub mod counts;
 pub mod ledger;
 mod look;
 pub mod meta;

@@ -28,6 +28,12 @@ pub enum Sharded {
     Sums,
     /// Baselines of traffic: `weir/2/t/000` to `weir/2/t/0ff`.
     Traffic,
+    /// Counts of callers on paths: `weir/2/v/000` to `weir/2/v/0ff`.
+    Volume,
+    /// Counts of credentials: `weir/2/w/000` to `weir/2/w/0ff`.
+    Wallet,
+    /// Counts of failures: `weir/2/f/000` to `weir/2/f/0ff`.
+    Loops,
 }
 
 impl Sharded {
@@ -36,7 +42,7 @@ impl Sharded {
         match self {
             Sharded::Ledger => 512,
             Sharded::Bans | Sharded::Sums => 64,
-            Sharded::Traffic => 256,
+            Sharded::Traffic | Sharded::Volume | Sharded::Wallet | Sharded::Loops => 256,
         }
     }
 
@@ -51,6 +57,9 @@ impl Sharded {
             Sharded::Bans => b'b',
             Sharded::Sums => b's',
             Sharded::Traffic => b't',
+            Sharded::Volume => b'v',
+            Sharded::Wallet => b'w',
+            Sharded::Loops => b'f',
         }
     }
 }
@@ -79,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_key_has_a_shard_of_each_kind() {
-        for of in [Sharded::Ledger, Sharded::Bans, Sharded::Sums, Sharded::Traffic] {
+        for of in [Sharded::Ledger, Sharded::Bans, Sharded::Sums, Sharded::Traffic, Sharded::Volume] {
             let last = of.shards() as usize - 1;
             assert_eq!([0, u64::MAX / 2 + 1, u64::MAX].map(|key| of.of(Key(key))), [0, last / 2 + 1, last]);
         }
