@@ -1,10 +1,12 @@
 //! The pipeline: facts of one request in, a decision out. Owns all state of one worker. Each stage is a room of its
 //! own; only this file knows their order; `connections` asks it about what comes before a request and after
-//! it. What a worker holds while it serves is in `serving`, what follows from what was
-//! noticed in `verdict`; `reload` changes plans under it; `report`, `tell`, `words` and `measure` tell what it decided.
+//! it. What a worker holds while it serves is in `serving`, what detectors that count say in
+//! `counting`, what follows from what was noticed in `verdict`; `reload` changes plans under it; `report`, `tell`, `words` and `measure` tell what it decided, and `posting` whom.
 
 mod connections;
+mod counting;
 mod measure;
+mod posting;
 mod reload;
 mod report;
 mod serving;
@@ -24,12 +26,15 @@ use crate::identity::subjects::{Memos, Subjects};
 use crate::policy::tarpit::StreamId;
 use crate::policy::{Action, Ruling, Rulings};
 use crate::request::Request;
+use crate::request::outcome::Outcome;
 use crate::request::path::{self, Paths};
 use crate::score::Threat;
 use crate::shared::Store;
 use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, Series};
+use crate::telemetry::webhook::{self, Outbox};
 use crate::time::{Nanos, Steady, Step};
 use core::net::IpAddr;
+use counting::Watched;
 pub use serving::NOTICE_BYTES;
 use serving::Serving;
 use std::rc::Rc;
@@ -54,6 +59,8 @@ pub struct Engine<S: Store> {
     /// Numbers, for the host to carry out.
     pub metrics: Metrics,
     in_flight: u32,
+    /// What became of events of configurations that are gone.
+    posted: webhook::Stats,
     scratch: Scratch,
 }
 
@@ -74,6 +81,8 @@ struct Instance {
     methods: u64,
     /// Of each rule, then of each tier.
     series: Box<[Series]>,
+    /// Events on their way to its webhook.
+    outbox: Outbox,
 }
 
 /// Buffers that requests use again and again.
@@ -98,6 +107,8 @@ pub struct Decision {
     pub signals: Signals,
     /// How threatening that is.
     pub threat: Threat,
+    /// Of that, what may bind.
+    pub binding: Threat,
     /// Who was banned for it.
     pub banned: Option<Banned>,
     /// Whose ban has ended, as this request shows.
@@ -106,6 +117,8 @@ pub struct Decision {
     pub by_print: bool,
     /// To be logged once: a proxy's address that was met where a client's should be.
     pub suspect: Option<IpAddr>,
+    /// A request whose end is to be learned.
+    watched: Option<Watched>,
 }
 
 impl Decision {
@@ -128,7 +141,14 @@ impl Decision {
 /// Proof that a request was counted as begun. It is given back once, when the request ends.
 #[derive(Debug)]
 #[must_use = "a request that begins must end: hand the ticket to on_complete"]
-pub struct Ticket(());
+pub struct Ticket(Option<Watched>);
+
+impl Ticket {
+    /// Is it to be told how the request ended? `Some(true)`: with its gRPC status.
+    pub fn wants_outcome(&self) -> Option<bool> {
+        self.0.map(|watched| watched.is_grpc)
+    }
+}
 
 impl<S: Store + Clone> Engine<S> {
     /// An engine that serves nobody yet. `own` is this worker's randomness.
@@ -145,6 +165,7 @@ impl<S: Store + Clone> Engine<S> {
             faulty: [u64::MAX; 8],
             metrics: Metrics::new(),
             in_flight: 0,
+            posted: webhook::Stats::default(),
             scratch: Scratch::default(),
         }
     }
@@ -161,7 +182,9 @@ impl<S: Store + Clone> Engine<S> {
         self.serve(id, now);
         self.metrics.count(Metric::Requests);
         self.in_flight = self.in_flight.saturating_add(1);
-        (self.judge(id, Rate::Requests, request, now).unwrap_or_default(), Ticket(()))
+        let decision = self.judge(id, Rate::Requests, request, now).unwrap_or_default();
+        let ticket = Ticket(decision.watched);
+        (decision, ticket)
     }
 
     /// identity → exempt? → banned? → detectors → score → policy. Of a connection, and of what a caller did wrong, rules alone
@@ -170,9 +193,9 @@ impl<S: Store + Clone> Engine<S> {
         let Instance { plan, needs, rules, memos, .. } = self.instances.get_mut(id.0)?.as_mut()?;
         let serving = self.serving.as_mut()?;
         let is_request = happens == Rate::Requests;
-        let caller = Caller::of(&plan.identity, request);
-        let source = caller.source;
         let paths = read_path(needs, request, &mut self.scratch);
+        let caller = Caller::of(&plan.identity, request).at(paths.normal);
+        let source = caller.source;
         if is_request {
             count_missing_facts(&mut self.metrics, &source, needs, request);
         }
@@ -201,15 +224,29 @@ impl<S: Store + Clone> Engine<S> {
         }
         let by_print = found.by_print;
         let mut rulings = Rulings::of_rules(&plan.policy, found.hits);
-        let signals = match is_request {
-            true => serving.notice(plan, request, &mut subjects, !rulings.refuse(), now),
-            false => Signals::default(),
-        };
+        let mut signals = Signals::default();
+        if is_request {
+            serving.limit(plan, request, &mut subjects, &mut rulings, now);
+            signals = serving.notice(plan, request, &mut subjects, !rulings.refuse(), now);
+        }
         let threat = Threat::of(signals.iter());
-        serving.weigh(plan, threat, &signals, &mut subjects, &mut rulings, now);
-        let banned = serving.punish(&plan.policy, threat, &signals, &mut subjects, &rulings, now);
+        let binding = Threat::of(signals.iter().filter(|signal| plan.binds(signal.kind)));
+        serving.weigh(plan, [binding, threat], &signals, &mut subjects, &mut rulings, now);
+        let banned = serving.punish(&plan.policy, binding, &signals, &mut subjects, &rulings, now);
         let suspect = serving.meet_suspect(&source, now);
-        Some(Decision { happens, rulings, signals, threat, banned, lapsed, by_print, suspect })
+        let watched = if is_request { serving.watch(plan, request, &mut subjects, &rulings) } else { None };
+        Some(Decision {
+            happens,
+            rulings,
+            signals,
+            threat,
+            binding,
+            banned,
+            lapsed,
+            by_print,
+            suspect,
+            watched,
+        })
     }
 
     /// Holds a request whose decision is to be held; `false`: there is no place, and it passes at once.
@@ -233,17 +270,22 @@ impl<S: Store + Clone> Engine<S> {
         self.serving.as_mut()?.tarpit.due(now)
     }
 
-    /// A request has ended.
-    pub fn on_complete(&mut self, ticket: Ticket) {
-        let Ticket(()) = ticket;
+    /// A request has ended, so.
+    pub fn on_complete(&mut self, ticket: Ticket, outcome: &Outcome, now: Nanos) {
+        let Ticket(watched) = ticket;
         self.in_flight = self.in_flight.saturating_sub(1);
+        let Some(watched) = watched.filter(|_| outcome.upstream_failed()) else { return };
+        let now = self.read_clock(now);
+        if let Some(serving) = &mut self.serving {
+            serving.learn_failure(&watched, now);
+        }
     }
 
     /// Exchanges with the other workers where that is due, every `exchange_ms`, and brings the numbers up to date. Comes
     /// as often as [`Plan::tick`] says, since requests that are held go on with it. Says whether it did exchange.
     pub fn on_tick(&mut self, now: Nanos) -> bool {
         let now = self.read_clock(now);
-        let gauges = Gauges { held: 0, in_flight: self.in_flight };
+        let gauges = Gauges { in_flight: self.in_flight, ..Gauges::default() };
         let Some(serving) = self.serving.as_mut().filter(|serving| serving.exchange_is_due(now)) else {
             return false;
         };

@@ -34,14 +34,16 @@ fn details(action: Action) -> &'static str {
         Action::Log | Action::Tarpit => "",
         Action::Throttle => "weir_throttle",
         Action::Challenge => "weir_challenge",
+        Action::Shed => "weir_shed",
         Action::Deny => "weir_deny",
         Action::Block => "weir_block",
         Action::Close => "weir_close",
     }
 }
 
-/// gRPC `RESOURCE_EXHAUSTED` and `PERMISSION_DENIED`.
+/// gRPC `RESOURCE_EXHAUSTED`, `UNAVAILABLE` and `PERMISSION_DENIED`.
 const GRPC_EXHAUSTED: u8 = 8;
+const GRPC_UNAVAILABLE: u8 = 14;
 const GRPC_DENIED: u8 = 7;
 
 impl Reply {
@@ -52,6 +54,7 @@ impl Reply {
         match ruling.answer() {
             Action::Log | Action::Tarpit => return false,
             Action::Throttle | Action::Challenge => self.throttle(&ruling.limit.unwrap_or(NO_LIMIT), request),
+            Action::Shed => self.shed(&ruling.limit.unwrap_or(NO_LIMIT), request),
             Action::Deny | Action::Block | Action::Close => self.deny(request),
         }
         self.details = details(ruling.answer());
@@ -64,16 +67,11 @@ impl Reply {
         let Limit { requests, window, wait } = *limit;
         let seconds = wait.as_secs_ceil().max(1);
         let window = window.as_secs_ceil().max(1);
-        let mut number = |name: &str, value: core::fmt::Arguments| {
-            self.headers.push_with(name, |out| {
-                let _ = out.write_fmt(value);
-            });
-        };
-        number("retry-after", format_args!("{seconds}"));
-        number("ratelimit-policy", format_args!("\"default\";q={requests};w={window}"));
-        number("ratelimit", format_args!("\"default\";r=0;t={seconds}"));
+        self.number("retry-after", format_args!("{seconds}"));
+        self.number("ratelimit-policy", format_args!("\"default\";q={requests};w={window}"));
+        self.number("ratelimit", format_args!("\"default\";r=0;t={seconds}"));
         if request.is_grpc() {
-            number("grpc-retry-pushback-ms", format_args!("{}", wait.0.div_ceil(1_000_000).max(1)));
+            self.number("grpc-retry-pushback-ms", format_args!("{}", wait.0.div_ceil(1_000_000).max(1)));
             return self.grpc(GRPC_EXHAUSTED, format_args!("too many requests, retry in {seconds} s"));
         }
         self.status = 429;
@@ -82,8 +80,45 @@ impl Reply {
         self.body(
             request,
             "Too Many Requests",
+            None,
             format_args!("Too many requests. Try again in {seconds} second{plural}."),
         );
+    }
+
+    /// For a caller that repeats what fails: a person reads the sentence, a program the header and the number, an agent any
+    /// of them.
+    fn shed(&mut self, limit: &Limit, request: &Request) {
+        let seconds = limit.wait.as_secs_ceil().max(1);
+        self.number("retry-after", format_args!("{seconds}"));
+        if request.is_grpc() {
+            self.number(
+                "grpc-retry-pushback-ms",
+                format_args!("{}", limit.wait.0.div_ceil(1_000_000).max(1)),
+            );
+            return self.grpc(
+                GRPC_UNAVAILABLE,
+                format_args!(
+                    "the service keeps failing these requests: do not retry before {seconds} s have passed"
+                ),
+            );
+        }
+        self.status = 503;
+        self.grpc_status = None;
+        let plural = if seconds == 1 { "" } else { "s" };
+        self.body(
+            request,
+            "Service Unavailable",
+            Some(seconds),
+            format_args!(
+                "The service keeps failing your requests to this path, so this one was not passed on: do not retry now, wait {seconds} second{plural} and then try once."
+            ),
+        );
+    }
+
+    fn number(&mut self, name: &str, value: core::fmt::Arguments) {
+        self.headers.push_with(name, |out| {
+            let _ = out.write_fmt(value);
+        });
     }
 
     fn deny(&mut self, request: &Request) {
@@ -92,7 +127,7 @@ impl Reply {
         }
         self.status = 403;
         self.grpc_status = None;
-        self.body(request, "Forbidden", format_args!("This request was refused."));
+        self.body(request, "Forbidden", None, format_args!("This request was refused."));
     }
 
     /// A gRPC status travels in an HTTP 200; Envoy makes the trailers.
@@ -102,15 +137,20 @@ impl Reply {
         let _ = self.body.write_fmt(message);
     }
 
-    /// Problem details (RFC 9457) for those who ask for JSON, else a sentence.
-    fn body(&mut self, request: &Request, title: &str, detail: core::fmt::Arguments) {
+    /// Problem details (RFC 9457) for those who ask for JSON, with the seconds to wait where that is all they can do; else a
+    /// sentence.
+    fn body(&mut self, request: &Request, title: &str, wait: Option<u64>, detail: core::fmt::Arguments) {
         let status = self.status;
         if wants_json(request.headers.get("accept").unwrap_or_default()) {
             self.headers.push("content-type", b"application/problem+json");
-            let _ = writeln!(
+            let _ = write!(
                 self.body,
-                r#"{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}"}}"#
+                r#"{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}""#
             );
+            if let Some(seconds) = wait {
+                let _ = write!(self.body, r#","retry_after":{seconds}"#);
+            }
+            self.body.push_str("}\n");
         } else {
             self.headers.push("content-type", b"text/plain; charset=utf-8");
             let _ = writeln!(self.body, "{detail}");

@@ -1,5 +1,6 @@
 //! What a configuration allows and its operator perhaps did not mean. `weir check` prints it, the module logs it.
 
+mod detectors;
 mod guard;
 mod rules;
 
@@ -23,7 +24,21 @@ pub fn summary(plan: &Plan) -> String {
         count(enabled(plan).count(), "rule"),
         count(plan.policy.tiers.iter().count(), "tier"),
         count(plan.exempt.len(), "exemption")
-    )
+    ) + &counting(plan)
+}
+
+/// The detectors that count, each with its mode, where there are any.
+fn counting(plan: &Plan) -> String {
+    let detectors = &plan.detectors;
+    let modes = [
+        ("volume", detectors.volume.map(|volume| volume.mode)),
+        ("wallet", detectors.wallet.map(|wallet| wallet.mode)),
+        ("loop breaker", detectors.loops.map(|loops| loops.mode)),
+        ("first sighting", detectors.novelty.map(|newcomers| newcomers.mode)),
+    ];
+    let did = |mode: Mode| if mode == Mode::Enforce { "enforced" } else { "observed" };
+    let words = modes.into_iter().filter_map(|(name, mode)| Some(format!(", {name} {}", did(mode?))));
+    words.collect()
 }
 
 /// Everything worth a second look.
@@ -42,6 +57,7 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
         warnings.push("there is a consumer section, but nothing counts by consumer".to_owned());
     }
     warnings.extend(guard::doubts(plan));
+    warnings.extend(detectors::doubts(plan));
     warnings
 }
 
@@ -52,10 +68,18 @@ fn enabled(plan: &Plan) -> impl Iterator<Item = (&Rule, &Response)> {
 fn toothless(plan: &Plan) -> Option<String> {
     let guards = plan.traffic.is_some() && plan.policy.tiers.iter().next().is_some();
     let rules_bind = enabled(plan).any(|(_, response)| response.mode == Mode::Enforce);
-    if rules_bind || (guards && plan.traffic_mode == Mode::Enforce) {
+    let counting =
+        [plan.detectors.volume, plan.detectors.wallet].into_iter().flatten().map(|bands| bands.mode);
+    let mut counting = counting.chain(plan.detectors.loops.map(|loops| loops.mode));
+    let counts = counting.clone().next().is_some();
+    if rules_bind
+        || counting.any(|mode| mode == Mode::Enforce)
+        || (guards && plan.traffic_mode == Mode::Enforce)
+    {
         return None;
     }
     let observing = match (enabled(plan).count() > 0, guards) {
+        _ if counts => "every rule and detector observes",
         (true, true) => "every rule and the traffic guard observe",
         (true, false) => "every rule observes",
         (false, true) => "the traffic guard observes, and no rule is enabled",

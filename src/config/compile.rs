@@ -8,13 +8,15 @@ use super::place::Place;
 use super::plan::Plan;
 use super::read::{ANY, Section};
 use super::sizes::{self, Sizes};
-use super::{addresses, bannable, fingerprints, names, policy, rules, schema, states, traffic, units};
+use super::{
+    addresses, bannable, detectors, fingerprints, names, policy, rules, schema, states, traffic, units,
+};
 use crate::identity::exempt::{Exemption, PathPattern};
 use crate::identity::prefixes::Prefixes;
 use crate::identity::subjects::Keys;
 use crate::identity::{self, credential::Credential};
 use crate::policy::Mode;
-use crate::telemetry::events;
+use crate::telemetry::{events, webhook};
 use crate::time::Nanos;
 
 /// Each is looked at once per request, so a list has an end.
@@ -38,6 +40,7 @@ pub fn plan(document: &Value, report: &Report) -> Plan {
     });
     let mut keys = Keys::default();
     let (rules, responses) = rules::read(&root, mode, known, &mut keys);
+    let detectors = detectors::read(&root, mode, known, &mut keys);
     let policy = root.section("policy", |section| policy::read(section, responses, known));
     let exchange_ms = root.section("workers", |workers| workers.count("exchange_ms", &schema::EXCHANGE_MS));
     let interval = Nanos::from_millis(exchange_ms.into());
@@ -53,6 +56,7 @@ pub fn plan(document: &Value, report: &Report) -> Plan {
         traffic,
         traffic_mode,
         traffic_sizes: sizes.traffic,
+        detectors,
         bans: sizes.bans,
         policy,
         exchange: sizes.exchange,
@@ -111,7 +115,16 @@ fn events(section: &Section) -> events::Settings {
     events::Settings {
         log: section.switch("log", true),
         log_interval: interval.unwrap_or(units::nanos(schema::LOG_INTERVAL.default)),
+        webhook: section.optional_section("webhook", webhook).flatten(),
     }
+}
+
+/// Without a cluster there is none, whatever else is said.
+fn webhook(section: &Section) -> Option<webhook::Settings> {
+    let cluster = section.read("cluster", names::cluster);
+    let path = section.read("path", names::target);
+    let max_concurrent = section.count("max_concurrent", &schema::WEBHOOK_CALLS);
+    Some(webhook::Settings { cluster: cluster?, path: path.unwrap_or("/".into()), max_concurrent })
 }
 
 #[cfg(test)]

@@ -168,6 +168,7 @@ pub enum Cause {
     UnknownWord { found: Shown, nearest: Option<&'static str>, known: &'static [&'static str] },
     WordNotBuilt { found: Shown, known: &'static [&'static str] },
     NoConsumer,
+    PathOfRule,
     NoNetwork,
     NoFingerprint { method: Shown },
     NotOfConnections { what: &'static str },
@@ -268,6 +269,9 @@ impl Display for Cause {
             }
             Cause::NoConsumer => f.write_str(
                 "needs consumers, but nothing says where credentials are; add \"consumer\": {\"from\": [{\"header\": \"authorization\"}]}",
+            ),
+            Cause::PathOfRule => f.write_str(
+                "\"path\" is no key of a rule; count by path in the section volume, or let the rule match a path_prefix",
             ),
             Cause::NoNetwork => f.write_str(
                 "needs networks, but nothing says where their numbers come from; add \"network\": {\"asn\": {\"filter_state\": \"weir.asn\"}}",

@@ -20,19 +20,11 @@ const fn later(path: &'static str, what: &'static str, asks_nothing: fn(&Value) 
 
 /// All of them.
 pub static FIELDS: &[Later] = &[
-    later("volume", "volume detector", never),
-    later("wallet", "wallet detector", never),
-    later("loop_breaker", "loop breaker", never),
-    later("first_sighting", "first-sighting detector", never),
     later("qos", "quality of service", never),
     later("control", "control API", never),
     later("policy.shed", "shedding", |value| has_defaults(value, SHED)),
     later("policy.challenge", "challenge", |value| has_defaults(value, CHALLENGE)),
-    later("events.webhook", "webhook", has_no_cluster),
 ];
-
-/// Key kinds that this version can't count by.
-pub const KEYS: &[&str] = &["path"];
 
 /// Actions that this version can't carry out. A tier may say `challenge`, and throttles.
 pub const ACTIONS: &[&str] = &["challenge", "shed"];
@@ -79,17 +71,6 @@ fn is_text(value: &Value, text: &str) -> bool {
     matches!(value, Value::Text(found) if **found == *text)
 }
 
-/// The multiplier of a rate that is not set.
-/// A webhook without a cluster sends nothing, whatever else it says.
-fn has_no_cluster(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => {
-            members.iter().all(|(name, value)| &**name != "cluster" || *value == Value::Null)
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,14 +83,12 @@ mod tests {
 
     #[test]
     fn what_asks_for_nothing_passes_and_what_asks_for_protection_does_not() {
-        assert!(!passes("volume", "{}"));
+        assert!(!passes("qos", "{}"));
         assert!(passes("policy.shed", r#"{"answer": "reply"}"#));
         assert!(!passes("policy.shed", r#"{"answer": "close"}"#));
         assert!(passes("policy.challenge", r#"{"difficulty": [18, 22.0], "status": 429, "secret": null}"#));
         assert!(!passes("policy.challenge", r#"{"difficulty": [20, 22]}"#));
         assert!(!passes("policy.challenge", r#"{"secret": "s"}"#));
-        assert!(passes("events.webhook", r#"{"cluster": null, "path": "/"}"#));
-        assert!(!passes("events.webhook", r#"{"cluster": "siem"}"#));
     }
 
     #[test]

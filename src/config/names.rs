@@ -4,6 +4,7 @@ use super::error::{Cause, HostFault, Shown};
 use super::json::Value;
 use super::known::Known;
 use super::nearest::nearest;
+use super::read::Section;
 use super::units::text;
 use super::{later, schema};
 use crate::detect::rules::Host;
@@ -61,13 +62,65 @@ pub fn key_part(value: &Value, known: Known) -> Result<Part, Cause> {
             "network" if !known.networks => Err(Cause::NoNetwork),
             "network" => Ok(Part::Network),
             "route" => Ok(Part::Route),
+            "path" => Err(Cause::PathOfRule),
             _ if let Some(method) = known.supplied(word) => method.cloned().map(Part::Fingerprint),
-            _ if later::KEYS.contains(&word) => {
-                Err(Cause::WordNotBuilt { found: Shown::new(word), known: schema::KEYS })
-            }
             _ => Err(unknown_word(word, schema::KEYS)),
         },
     }
+}
+
+/// One part of a volume's key, which may be the path.
+pub fn volume_part(value: &Value, known: Known) -> Result<Part, Cause> {
+    if *value == Value::Text("path".into()) {
+        return Ok(Part::Path);
+    }
+    key_part(value, known).map_err(|cause| match cause {
+        Cause::UnknownWord { .. } => unknown_word(text(value).unwrap_or_default(), schema::VOLUME_KEYS),
+        other => other,
+    })
+}
+
+/// Reports the parts that stand in a key twice.
+pub fn refuse_repeated_parts(section: &Section, parts: &[Part]) {
+    refuse_repeated(section, "key", parts, |part| match part {
+        Part::Client => "client".to_owned(),
+        Part::Consumer => "consumer".to_owned(),
+        Part::Route => "route".to_owned(),
+        Part::Network => "network".to_owned(),
+        Part::Path => "path".to_owned(),
+        Part::Fingerprint(method) => method.name.to_string(),
+        Part::Header(name) => format!("header:{name}"),
+        Part::Cookie(name) => format!("cookie:{name}"),
+    });
+}
+
+/// Reports the items that stand in a list twice, each by its word.
+pub fn refuse_repeated<T: PartialEq>(
+    section: &Section,
+    name: &str,
+    items: &[T],
+    word: impl Fn(&T) -> String,
+) {
+    for (i, item) in items.iter().enumerate() {
+        if items.iter().take(i).any(|earlier| earlier == item) {
+            section.refuse_field(name, Cause::Repeated { found: Shown::new(&word(item)) });
+        }
+    }
+}
+
+/// The name of a cluster in Envoy's configuration.
+pub fn cluster(value: &Value) -> Result<Box<str>, Cause> {
+    name(text(value)?, 1_024, |_| true, "the name of a cluster as in Envoy's configuration")
+}
+
+/// A path to ask for, with its query if it has one.
+pub fn target(value: &Value) -> Result<Box<str>, Cause> {
+    let text = text(value)?;
+    let allowed = "a path like /events, of printable ASCII without spaces";
+    if !text.starts_with('/') {
+        return Err(Cause::PathRelative { found: Shown::new(text) });
+    }
+    name(text, 1_024, |b| b.is_ascii_graphic(), allowed)
 }
 
 fn unknown_word(word: &str, known: &'static [&'static str]) -> Cause {
@@ -280,7 +333,11 @@ mod tests {
 
     #[test]
     fn the_words_of_the_table_are_the_words_of_the_types() {
-        assert_eq!(schema::TIER_ACTIONS, Action::ALL.map(Action::name));
+        let of_tiers = Action::ALL
+            .into_iter()
+            .map(Action::name)
+            .filter(|word| !later::ACTIONS.contains(word) || *word == "challenge");
+        assert_eq!(schema::TIER_ACTIONS, of_tiers.collect::<Vec<_>>());
         assert!(schema::RULE_ACTIONS.iter().all(|word| rule_action(&value(word)).is_ok()));
         assert!(schema::SENSITIVITIES.iter().all(|word| sensitivity(&value(word)).is_ok()));
         assert_eq!(schema::MODES, [Mode::Observe, Mode::Enforce].map(Mode::name));
@@ -291,11 +348,8 @@ mod tests {
                 .iter()
                 .all(|word| matches!(rule_action(&value(word)), Err(Cause::WordNotBuilt { .. })))
         );
-        assert!(
-            later::KEYS
-                .iter()
-                .all(|word| matches!(key_part(&value(word), Known::all()), Err(Cause::WordNotBuilt { .. })))
-        );
+        assert!(schema::VOLUME_KEYS.iter().all(|word| volume_part(&value(word), Known::all()).is_ok()));
+        assert_eq!(key_part(&value("path"), Known::all()), Err(Cause::PathOfRule));
     }
 
     #[test]

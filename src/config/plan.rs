@@ -1,8 +1,11 @@
 //! A configuration, compiled: it can't be wrong, and it doesn't change. A reload makes another one.
 
+use crate::detect::novelty::Novelty;
 use crate::detect::rules::{Rate, Rule};
+use crate::detect::signal;
 use crate::detect::surge::{self, Dimension};
-use crate::exchange::sums;
+use crate::detect::{Detector, loops, novelty, volume};
+use crate::exchange::{counts, sums};
 use crate::identity::Method;
 use crate::identity::exempt::Exemption;
 use crate::identity::key::Part;
@@ -37,6 +40,8 @@ pub struct Plan {
     pub traffic_mode: Mode,
     /// How much may be learned.
     pub traffic_sizes: surge::Sizes,
+    /// What else is counted.
+    pub detectors: Detectors,
     /// How many may be banned.
     pub bans: bans::Settings,
     /// What is done about all that.
@@ -45,6 +50,28 @@ pub struct Plan {
     pub exchange: exchange::Settings,
     /// What is reported.
     pub events: events::Settings,
+}
+
+/// The detectors that count, each with its own mode. `None`: off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Detectors {
+    /// Callers on paths.
+    pub volume: Option<Armed<volume::Settings>>,
+    /// Credentials.
+    pub wallet: Option<Armed<volume::Settings>>,
+    /// Failures.
+    pub loops: Option<Armed<loops::Settings>>,
+    /// Clients that were not seen before.
+    pub novelty: Option<Armed<novelty::Settings>>,
+}
+
+/// A detector's settings, and whether what it says binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Armed<T> {
+    /// The settings.
+    pub settings: T,
+    /// The mode.
+    pub mode: Mode,
 }
 
 /// A method of fingerprints, and where its values are.
@@ -87,6 +114,9 @@ pub struct Needs {
     pub connections: bool,
 }
 
+/// What a sketch can count.
+const MOST_COUNTED: u32 = 65_535;
+
 /// Requests that are held go on with a tick, so ticks come at least so often where any may be.
 const TARPIT_TICK: Nanos = Nanos::from_millis(40);
 
@@ -104,20 +134,32 @@ impl Plan {
     /// What the host must fetch of each request, and what is worked out of it.
     pub fn needs(&self) -> Needs {
         let Plan { rules, keys, policy, .. } = self;
-        let path = !self.exempt.is_empty() || rules.need_path();
+        let path = !self.exempt.is_empty()
+            || rules.need_path()
+            || self.detectors.loops.is_some()
+            || self.count_by(|part| *part == Part::Path);
         let has_consumer = !self.identity.consumer.is_empty();
-        let consumer = self.learns(Dimension::Consumer) || policy.bannable.contains(&Keys::CONSUMER);
+        let consumer = self.learns(Dimension::Consumer)
+            || policy.bannable.contains(&Keys::CONSUMER)
+            || self.detectors.wallet.is_some();
+        let sent = |part: &Part| matches!(part, Part::Consumer | Part::Header(_) | Part::Cookie(_));
+        let printed = |part: &Part| matches!(part, Part::Fingerprint(_));
         let network = self.learns(Dimension::Network)
             || rules.need_network(keys)
+            || self.count_by(|part| *part == Part::Network)
             || policy.bannable.contains(&Keys::NETWORK)
             || !policy.ban.never.networks.is_empty();
-        let fingerprints = rules.need_fingerprints(keys) || !policy.ban.never.prints.is_empty();
+        let fingerprints =
+            rules.need_fingerprints(keys) || self.count_by(printed) || !policy.ban.never.prints.is_empty();
         Needs {
-            route: self.learns(Dimension::Route) || rules.need_route(keys),
+            route: self.learns(Dimension::Route)
+                || rules.need_route(keys)
+                || self.count_by(|part| *part == Part::Route),
             network: network && self.network.is_some(),
             path,
             headers: path
                 || rules.need_headers(keys)
+                || self.count_by(sent)
                 || (has_consumer && consumer)
                 || (fingerprints && self.fingerprints.iter().any(Supply::is_in_header)),
             fingerprints,
@@ -130,7 +172,51 @@ impl Plan {
     /// Does anything count by consumer?
     pub fn needs_consumer(&self) -> bool {
         let rule = |rule: &Rule| self.keys.parts(rule.key).contains(&Part::Consumer);
-        self.learns(Dimension::Consumer) || self.rules.rules.iter().any(rule)
+        self.learns(Dimension::Consumer)
+            || self.rules.rules.iter().any(rule)
+            || self.detectors.wallet.is_some()
+            || self.count_by(|part| *part == Part::Consumer)
+    }
+
+    /// The bands of a detector that has some.
+    pub fn bands(&self, detector: Detector) -> Option<Armed<volume::Settings>> {
+        match detector {
+            Detector::Volume => self.detectors.volume,
+            Detector::Wallet => self.detectors.wallet,
+            Detector::Loops => None,
+        }
+    }
+
+    /// How a detector counts; `None`: it is off.
+    pub fn counts(&self, detector: Detector) -> Option<counts::Settings> {
+        let (tick, most) = match detector {
+            Detector::Loops => {
+                self.detectors.loops.map(|loops| (loops.settings.tick, loops.settings.threshold))?
+            }
+            banded => self.bands(banded).map(|bands| (bands.settings.tick, MOST_COUNTED))?,
+        };
+        Some(counts::Settings { lines: self.exchange.rounded().sketch_buckets, tick, most })
+    }
+
+    /// Does a signal's weight count towards tiers that bind?
+    pub fn binds(&self, kind: signal::Kind) -> bool {
+        let mode = match kind {
+            signal::Kind::FirstSighting => self.detectors.novelty.map(|novelty| novelty.mode),
+            _ => Some(self.traffic_mode),
+        };
+        mode == Some(Mode::Enforce)
+    }
+
+    /// May a request be held?
+    pub fn holds(&self) -> bool {
+        let bands = [self.detectors.volume, self.detectors.wallet];
+        self.policy.holds() || bands.into_iter().flatten().any(|bands| bands.settings.holds())
+    }
+
+    /// Does a detector count by this part?
+    fn count_by(&self, part: impl Fn(&Part) -> bool) -> bool {
+        let volume = self.detectors.volume.map(|volume| self.keys.parts(volume.settings.key));
+        volume.into_iter().flatten().any(part)
     }
 
     fn learns(&self, dimension: Dimension) -> bool {
@@ -140,14 +226,14 @@ impl Plan {
 
     /// How often the engine's tick is due.
     pub fn tick(&self) -> Nanos {
-        let tarpit = if self.policy.holds() { TARPIT_TICK } else { Nanos::MAX };
+        let tarpit = if self.holds() { TARPIT_TICK } else { Nanos::MAX };
         let closing = if self.policy.closes() { CLOSING_TICK } else { Nanos::MAX };
         self.exchange.interval.min(tarpit).min(closing)
     }
 
     /// Room for requests that are held: none where no action holds any.
     pub fn tarpit_room(&self) -> tarpit::Settings {
-        let max_concurrent = if self.policy.holds() { self.policy.tarpit.max_concurrent } else { 0 };
+        let max_concurrent = if self.holds() { self.policy.tarpit.max_concurrent } else { 0 };
         tarpit::Settings { max_concurrent, ..self.policy.tarpit }
     }
 
@@ -166,7 +252,12 @@ impl Plan {
     /// Bytes of the tables alone.
     pub fn tables_bytes(&self) -> u64 {
         let learned = if self.traffic.is_some() { self.traffic_sizes.memory_bytes() } else { 0 };
+        let counted = Detector::ALL.into_iter().filter_map(|detector| self.counts(detector));
+        let newcomers =
+            self.detectors.novelty.map_or(0, |_| Novelty::memory_bytes(self.exchange.sketch_buckets));
         self.exchange.memory_bytes()
+            + counted.map(|settings| counts::memory_bytes(&settings)).sum::<u64>()
+            + newcomers
             + sums::MEMORY_BYTES
             + Quotas::memory_bytes()
             + self.bans.memory_bytes()

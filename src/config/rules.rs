@@ -1,6 +1,6 @@
 //! The rules of a document: what each counts, and what follows.
 
-use super::error::{Cause, Shown};
+use super::error::Cause;
 use super::known::Known;
 use super::plan::Supply;
 use super::read::{ANY, Section};
@@ -111,15 +111,7 @@ impl Reader<'_> {
     fn key(&self, filter: &Section) -> KeySpec {
         let parts = filter.list_or_one("key", MOST_PARTS, |value| names::key_part(value, self.known));
         filter.need_items("key", "name what to count by, or leave key out for client");
-        refuse_repeated(filter, "key", &parts, |part| match part {
-            Part::Client => "client".to_owned(),
-            Part::Consumer => "consumer".to_owned(),
-            Part::Route => "route".to_owned(),
-            Part::Network => "network".to_owned(),
-            Part::Fingerprint(method) => method.name.to_string(),
-            Part::Header(name) => format!("header:{name}"),
-            Part::Cookie(name) => format!("cookie:{name}"),
-        });
+        names::refuse_repeated_parts(filter, &parts);
         if parts.is_empty() { KeySpec::client() } else { KeySpec(parts.into()) }
     }
 }
@@ -129,7 +121,7 @@ fn actions(section: &Section) -> Vec<Action> {
     section.need("action", EXAMPLE);
     section.need_items("action", EXAMPLE);
     let actions = section.list("action", Action::ALL.len(), names::rule_action);
-    refuse_repeated(section, "action", &actions, |action| action.name().to_owned());
+    names::refuse_repeated(section, "action", &actions, |action| action.name().to_owned());
     actions
 }
 
@@ -149,17 +141,10 @@ fn refuse_facts_of_requests(filter: &Section, read: &Filter, known: Known) {
         Part::Route => Some("the route"),
         Part::Header(_) => Some("a header"),
         Part::Cookie(_) => Some("a cookie"),
+        Part::Path => Some("the path"),
     };
     if let Some(what) = read.key.0.iter().find_map(of_requests) {
         filter.refuse_field("key", Cause::NotOfConnections { what });
-    }
-}
-
-fn refuse_repeated<T: PartialEq>(section: &Section, name: &str, items: &[T], word: impl Fn(&T) -> String) {
-    for (i, item) in items.iter().enumerate() {
-        if items.iter().take(i).any(|earlier| earlier == item) {
-            section.refuse_field(name, Cause::Repeated { found: Shown::new(&word(item)) });
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::units::Range;
 use core::fmt::{self, Display};
 
 mod callers;
+mod detectors;
 mod policy;
 mod ranges;
 mod rules;
@@ -92,8 +93,8 @@ const fn text(
 }
 
 /// The table, part by part.
-static PARTS: [&[Field]; 5] =
-    [callers::FIELDS, traffic::FIELDS, rules::FIELDS, policy::FIELDS, workers::FIELDS];
+static PARTS: [&[Field]; 6] =
+    [callers::FIELDS, traffic::FIELDS, rules::FIELDS, detectors::FIELDS, policy::FIELDS, workers::FIELDS];
 
 /// All fields, in the order of the reference.
 pub fn fields() -> impl Iterator<Item = &'static Field> {
@@ -178,7 +179,8 @@ mod tests {
         assert!(matches!(lookup("", "policy"), Known::Built));
         assert!(matches!(lookup("policy", "challenge"), Known::Later(_)));
         assert!(matches!(lookup("policy", "ban"), Known::Built));
-        assert!(matches!(lookup("", "volume"), Known::Later(_)));
+        assert!(matches!(lookup("", "volume"), Known::Built));
+        assert!(matches!(lookup("", "qos"), Known::Later(_)));
         assert!(matches!(lookup("rules[].filter", "max_conn_rate"), Known::Built));
         assert!(matches!(lookup("fingerprints.*", "filter_state"), Known::Built));
         assert!(matches!(lookup("rules[]", "max_req_rate"), Known::No));

@@ -4,7 +4,7 @@ use super::error::Cause;
 use super::plan::Plan;
 use super::read::Section;
 use super::schema;
-use crate::detect::surge;
+use crate::detect::{Detector, surge};
 use crate::exchange;
 use crate::time::Nanos;
 use core::fmt::{self, Display};
@@ -49,14 +49,16 @@ impl Sizes {
 pub fn shares(plan: &Plan) -> impl Iterator<Item = Share> {
     let share = |field, entries, bytes| Share { field, entries, bytes };
     let made = plan.exchange.rounded();
-    let sketch = u64::from(made.sketch_buckets) * 64; // a line of memory each
-    let slots = plan.exchange.memory_bytes().saturating_sub(sketch);
+    let lines = u64::from(made.sketch_buckets) * 64; // a line of memory each
+    let counting = Detector::ALL.into_iter().filter(|detector| plan.counts(*detector).is_some()).count();
+    let sketches = 1 + counting as u64 + u64::from(plan.detectors.novelty.is_some());
+    let slots = plan.exchange.memory_bytes().saturating_sub(lines);
     let learned = &plan.traffic_sizes;
     let held = plan.tarpit_room();
     [
         Some(share("slots", made.slots, slots)),
         plan.traffic.is_some().then(|| share("max_keys", learned.keys, learned.memory_bytes())),
-        Some(share("sketch_buckets", made.sketch_buckets, sketch)),
+        Some(share("sketch_buckets", made.sketch_buckets, sketches * lines)),
         Some(share("bans", plan.bans.bans, plan.bans.memory_bytes())),
         (held.max_concurrent > 0)
             .then(|| share("tarpit.max_concurrent", held.max_concurrent, held.memory_bytes())),

@@ -30,11 +30,14 @@ pub enum Kind {
     ConsumerSurge,
     /// A network sends far more requests than usual.
     NetworkSurge,
+    /// A client was not seen before, as are many at this time.
+    FirstSighting,
 }
 
 impl Kind {
     /// All kinds, in the order of metrics and documentation.
-    pub const ALL: [Kind; 4] = [Kind::RouteSurge, Kind::SourceSurge, Kind::ConsumerSurge, Kind::NetworkSurge];
+    pub const ALL: [Kind; 5] =
+        [Kind::RouteSurge, Kind::SourceSurge, Kind::ConsumerSurge, Kind::NetworkSurge, Kind::FirstSighting];
 
     /// The name that events and metrics use: `source:kind`.
     pub const fn name(self) -> &'static str {
@@ -43,18 +46,19 @@ impl Kind {
             Kind::SourceSurge => "traffic:source_surge",
             Kind::ConsumerSurge => "traffic:consumer_surge",
             Kind::NetworkSurge => "traffic:network_surge",
+            Kind::FirstSighting => "anomaly:first_sighting",
         }
     }
 
     /// Is it about the caller itself? Only such a signal may lead to a ban: what happens to a route or a network is the
-    /// doing of many, most of whom are innocent.
+    /// doing of many, most of whom are innocent, and to be new is no offence.
     pub const fn is_personal(self) -> bool {
         matches!(self, Kind::SourceSurge | Kind::ConsumerSurge)
     }
 
-    /// Does it weigh more the further it goes? A route's is the same for everybody.
+    /// Does it weigh more the further it goes? A route's is the same for everybody, and so is a newcomer's.
     pub const fn escalates(self) -> bool {
-        !matches!(self, Kind::RouteSurge)
+        !matches!(self, Kind::RouteSurge | Kind::FirstSighting)
     }
 }
 
@@ -73,12 +77,21 @@ pub struct Evidence {
 
 /// The signals of one request: at most one per kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Signals([Option<Signal>; 4]);
+pub struct Signals([Option<Signal>; 5]);
 
 impl Signals {
-    /// So many signals, by [`Kind::ALL`].
-    pub fn new(signals: [Option<Signal>; 4]) -> Signals {
-        Signals(signals)
+    /// These signals.
+    pub fn new(signals: impl IntoIterator<Item = Option<Signal>>) -> Signals {
+        let mut all = Signals::default();
+        signals.into_iter().flatten().for_each(|signal| all.add(signal));
+        all
+    }
+
+    /// One more.
+    pub fn add(&mut self, signal: Signal) {
+        if let Some(place) = self.0.get_mut(signal.kind as usize) {
+            *place = Some(signal);
+        }
     }
 
     /// The signals there are, by [`Kind::ALL`].

@@ -2,9 +2,11 @@
 
 use super::Engine;
 use crate::connections::Connections;
+use crate::detect::Detector;
 use crate::detect::surge::Dimension;
 use crate::shared::Store;
 use crate::telemetry::metrics::{Metric, Table};
+use crate::telemetry::webhook::Outbox;
 
 impl<S: Store + Clone> Engine<S> {
     /// Brings the numbers that are kept elsewhere into the metrics.
@@ -12,6 +14,8 @@ impl<S: Store + Clone> Engine<S> {
         self.measure_worker();
         self.measure_exchange();
         self.measure_traffic();
+        self.measure_counting();
+        self.measure_posting();
         self.measure_policy();
     }
 
@@ -70,6 +74,35 @@ impl<S: Store + Clone> Engine<S> {
             self.metrics.set_surges(dimension, surged);
         }
         self.metrics.set_cells(Table::Baselines, &stats.table);
+    }
+
+    fn measure_counting(&mut self) {
+        let now = self.clock.last();
+        let Some(serving) = &self.serving else { return };
+        for detector in Detector::ALL {
+            let Some(counts) = serving.counting.counts(detector) else { continue };
+            let stats = counts.stats();
+            self.metrics.set_sketch(Table::of(detector), &stats.sketch);
+            self.metrics.set_untold(detector, stats.untold + stats.given_up + stats.corrupt);
+        }
+        let plans = self.instances.iter().flatten().map(|instance| &instance.plan);
+        let threshold =
+            plans.filter_map(|plan| plan.detectors.loops).map(|loops| loops.settings.threshold).min();
+        let breakers = serving.counting.counts(Detector::Loops).zip(threshold);
+        let open = breakers.map_or(0, |(counts, threshold)| counts.reaching(threshold, now));
+        self.metrics.set(Metric::LoopsOpen, open);
+        if let Some(novelty) = serving.counting.novelty() {
+            self.metrics.set(Metric::FirstSightings, novelty.total());
+            self.metrics.set_sketch(Table::Sightings, &novelty.stats());
+        }
+    }
+
+    fn measure_posting(&mut self) {
+        let outboxes = self.instances.iter().flatten().map(|instance| &instance.outbox);
+        let stats = outboxes.clone().fold(self.posted, |all, outbox| all.and(outbox.stats()));
+        let in_flight: u32 = outboxes.map(Outbox::in_flight).sum();
+        self.metrics.set_webhook(&stats);
+        self.metrics.set(Metric::WebhookCalls, in_flight.into());
     }
 
     fn measure_policy(&mut self) {

@@ -8,6 +8,7 @@ use crate::hash::{Family, Seed};
 use crate::identity::subjects::Memos;
 use crate::shared::Store;
 use crate::telemetry::metrics::{Metrics, Series};
+use crate::telemetry::webhook::Outbox;
 use crate::time::Nanos;
 use core::cmp::Reverse;
 use std::rc::Rc;
@@ -29,6 +30,7 @@ impl<S: Store + Clone> Engine<S> {
             series: series(&plan, &mut self.metrics),
             plan: Rc::new(plan),
             rules: Rules::default(),
+            outbox: Outbox::default(),
         };
         if let Some(serving) = &self.serving {
             instance.bind(serving);
@@ -42,8 +44,9 @@ impl<S: Store + Clone> Engine<S> {
     /// names any more go. Where none did, the module itself may be going, and its successor counts on in the ledger.
     pub fn retire(&mut self, id: InstanceId, now: Nanos) {
         let now = self.read_clock(now);
-        let Some(gone) = self.instances.get_mut(id.0).and_then(Option::take) else { return };
+        let Some(mut gone) = self.instances.get_mut(id.0).and_then(Option::take) else { return };
         self.take_on_latest(now);
+        self.hand_on_events(&mut gone, now);
         let mut others = self.instances.iter().flatten();
         if others.any(|other| other.name == gone.name && other.number > gone.number) {
             self.forget_rules_that_went(&gone);

@@ -2,7 +2,7 @@
 //! due.
 
 use super::words::{describe, write_reason, write_why};
-use super::{Decision, Engine, Instance, InstanceId};
+use super::{Decision, Engine, Instance, InstanceId, Scratch};
 use crate::config::plan::{Plan, Supply};
 use crate::connections::Connections;
 use crate::detect::rules::Rate;
@@ -47,27 +47,30 @@ impl<S: Store + Clone> Engine<S> {
         if let Some(banned) = &decision.banned {
             self.metrics.count_ban(banned.reason);
         }
-        let mut caller = Caller::of(&plan.identity, request);
-        let scratch = &mut self.scratch;
-        describe(plan, shown(decision), &mut caller, &mut scratch.subject);
-        write_reason(plan, decision, &scratch.subject, &mut scratch.reason);
+        let Scratch { path, subject, reason, why, .. } = &mut self.scratch;
+        path.clear();
+        if let Some(raw) = request.path() {
+            path::normalise(raw, path);
+        }
+        let path = Some(&**path).filter(|path| !path.is_empty());
+        let mut caller = Caller::of(&plan.identity, request).at(path);
+        describe(plan, shown(decision), &mut caller, subject);
+        write_reason(plan, decision, subject, reason);
         if plan.policy.why_header.is_some() {
-            write_why(plan, decision, &scratch.subject, &mut scratch.why);
+            write_why(plan, decision, subject, why);
         }
 
-        let Some(serving) = self.serving.as_mut().filter(|_| plan.events.log) else { return Vec::new() };
+        let Some(serving) = self.serving.as_mut().filter(|_| plan.events.are_told()) else {
+            return Vec::new();
+        };
         let due = serving.due(plan, decision, &mut caller, &mut self.metrics, now);
         if due.is_empty() {
             return Vec::new();
         }
         let open = open_of(self.connections.as_ref(), decision, &mut caller, serving.exchange.seed().0);
         let events = due.into_iter().map(|(counted, what)| {
-            describe(plan, counted, &mut caller, &mut scratch.subject);
-            scratch.path.clear();
-            if let Some(path) = request.path() {
-                path::normalise(path, &mut scratch.path);
-            }
-            let event = Event::of(what, &scratch.subject, &caller, request, &scratch.path);
+            describe(plan, counted, &mut caller, subject);
+            let event = Event::of(what, subject, &caller, request, path.unwrap_or_default());
             Event { fingerprints: fingerprints(plan, request), connections: open, ..event }
         });
         events.collect()
@@ -120,7 +123,7 @@ fn series_of(series: &[Series], plan: &Plan, cause: &Cause) -> Option<Series> {
             let tier = plan.policy.tiers.iter().position(|tier| tier.min_score == *from)?;
             plan.rules.rules.len() + tier
         }
-        Cause::Ban(_) => return None,
+        Cause::Ban(_) | Cause::Detector(_) => return None,
     };
     series.get(place).copied()
 }

@@ -1,6 +1,7 @@
 //! What only a worker that serves has: the main thread's VM is configured and ticks, but never sees a stream.
 
 use super::Engine;
+use super::counting::Counting;
 use crate::bans::{Bans, Era};
 use crate::config::plan::Plan;
 use crate::counters::bucket::{Charge, Quota};
@@ -23,6 +24,7 @@ pub(super) struct Serving<S: Store> {
     pub bans: Bans<S>,
     /// `None` where no plan learns: its table takes memory.
     pub surge: Option<Surge<S>>,
+    pub counting: Counting<S>,
     pub tarpit: Tarpit,
     tarpit_settings: tarpit::Settings,
     pub names: Names,
@@ -86,6 +88,7 @@ impl<S: Store + Clone> Serving<S> {
             sums: Sums::new(store.clone()),
             bans: Bans::new(store.clone(), plan.bans, Era::of(&seed, epoch), now),
             surge: None,
+            counting: Counting::new(store.clone(), &seed, epoch),
             tarpit: Tarpit::new(&plan.tarpit_room()),
             tarpit_settings: plan.tarpit_room(),
             exchange,
@@ -106,6 +109,7 @@ impl<S: Store + Clone> Serving<S> {
         self.exchange.reconfigure(latest.exchange, now);
         self.bans.reconfigure(latest.bans, now);
         self.learn_by(plans, now);
+        self.counting.reconfigure(plans);
         if self.names.quotas.window() != latest.policy.quota.window {
             let (seed, epoch) = self.exchange.seed();
             self.names.quotas = Quotas::new(&seed, epoch, latest.policy.quota.window);
@@ -144,11 +148,14 @@ impl<S: Store + Clone> Serving<S> {
     pub fn tick(&mut self, gauges: Gauges, now: Nanos) -> bool {
         self.next_exchange = now + self.interval;
         let claim = self.tarpit.claim(&self.tarpit_settings, self.exchange.live(now));
-        let tick = self.exchange.tick(now, Gauges { held: claim, ..gauges });
+        let newcomers = self.counting.newcomers(now);
+        let tick = self.exchange.tick(now, Gauges { held: claim, newcomers, ..gauges });
         self.tarpit.grant(&self.tarpit_settings, claim, tick.others.held);
         if tick.reseeded {
             self.forget();
         }
+        self.counting.hear(tick.others.newcomers);
+        self.counting.publish(now);
         self.bans.tick(now);
         if let Some(surge) = &mut self.surge {
             surge.share(self.exchange.live(now));
@@ -172,6 +179,7 @@ impl<S: Store + Clone> Serving<S> {
         if let Some(surge) = &mut self.surge {
             surge.rebind(&seed, epoch);
         }
+        self.counting.rebind(&seed, epoch);
         self.tarpit.release_all();
         (self.lines, self.ban_lines) = (Nanos::ZERO, Nanos::ZERO); // the clock may be another
         self.notices = Nanos::ZERO;

@@ -6,10 +6,11 @@ use super::serving::Serving;
 use super::words::{list, rule_name};
 use crate::config::plan::Plan;
 use crate::counters::bucket::{Charge, Meter, Quota, Verdict};
+use crate::detect::signal::Kind;
 use crate::hash::{Family, SubjectHash};
 use crate::identity::Source;
 use crate::identity::key::{Caller, KeySpec};
-use crate::policy::{Cause, Counted, Ruling};
+use crate::policy::{Cause, Counted, Mode, Ruling};
 use crate::shared::Store;
 use crate::telemetry::events::What;
 use crate::telemetry::metrics::{EventOutcome, Metrics};
@@ -67,18 +68,24 @@ impl<S: Store> Serving<S> {
         let ruling = rulings.find(|ruling| ruling.response.actions.log)?;
         let (seed, _) = self.exchange.seed();
         let client = caller.subject(&KeySpec::client(), &seed);
-        let client = client.or(ruling.counted.map(|counted| counted.subject)).unwrap_or(SubjectHash(0));
+        let counted = ruling.counted.map(|counted| counted.subject);
+        // Whom a detector counts may come from any number of clients.
+        let told =
+            if matches!(ruling.cause, Cause::Detector(_)) { counted.or(client) } else { client.or(counted) };
+        let client = told.unwrap_or(SubjectHash(0));
         let claim = self.claim_line(self.names.log_claims, client, plan.events.log_interval, now);
         Some(claim.map(|()| (ruling.counted, told_of(plan, ruling, decision))))
     }
 
-    /// Each surge, once per key and minute. A second one within it is no event, so it is none that is held back.
+    /// Each surge, and each crowd of newcomers, once per key and minute. A second one within it is no event, so it is none that is held back.
     fn surges(&mut self, plan: &Plan, decision: &Decision, now: Nanos, due: &mut Vec<Due>) {
         for signal in decision.signals.iter() {
-            let claim = self.claim_line(self.names.surge_claims, signal.subject, SURGE_INTERVAL, now);
-            if claim.is_ok() {
-                let what = What::Surge { signal: *signal, mode: plan.traffic_mode };
-                due.push((Some(Counted::of(signal)), what));
+            // Of newcomers there is one crowd.
+            let counted = (signal.kind != Kind::FirstSighting).then(|| Counted::of(signal));
+            let subject = counted.map_or(SubjectHash(0), |counted| counted.subject);
+            if self.claim_line(self.names.surge_claims, subject, SURGE_INTERVAL, now).is_ok() {
+                let mode = if plan.binds(signal.kind) { Mode::Enforce } else { Mode::Observe };
+                due.push((counted, What::Surge { signal: *signal, mode }));
             }
         }
     }
@@ -132,6 +139,7 @@ impl<S: Store> Serving<S> {
 /// What a ruling is told as.
 fn told_of(plan: &Plan, ruling: &Ruling, decision: &Decision) -> What {
     let (action, mode) = (ruling.answer(), ruling.response.mode);
+    let wait = ruling.limit.map_or(Nanos::ZERO, |limit| limit.wait);
     match ruling.cause {
         Cause::Tier(min_score) => What::Tier {
             min_score,
@@ -140,8 +148,8 @@ fn told_of(plan: &Plan, ruling: &Ruling, decision: &Decision) -> What {
             score: decision.threat.score,
             signals: list(&decision.signals),
         },
+        Cause::Detector(detector) => What::Detector { detector, action, mode, wait },
         Cause::Rule(_) | Cause::Ban(_) => {
-            let wait = ruling.limit.map_or(Nanos::ZERO, |limit| limit.wait);
             let counted = decision.happens.name();
             What::Rule { name: rule_name(plan, &ruling.cause).into(), action, mode, counted, wait }
         }

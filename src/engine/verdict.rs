@@ -7,6 +7,7 @@ use crate::detect::signal::Kind;
 use crate::detect::signal::Signals;
 use crate::detect::surge;
 use crate::identity::subjects::{Keys, Subjects};
+use crate::policy::tiers::Tier;
 use crate::policy::{Action, Actions, Cause, Counted, Mode, Response, Ruling, Rulings, Settings};
 use crate::request::Request;
 use crate::score::Threat;
@@ -68,6 +69,21 @@ impl<S: Store> Serving<S> {
         reaches: bool,
         now: Nanos,
     ) -> Signals {
+        let mut signals = self.unusual(plan, request, subjects, reaches, now);
+        if let Some(newcomer) = self.newcomer(plan, subjects, now) {
+            signals.add(newcomer);
+        }
+        signals
+    }
+
+    fn unusual(
+        &mut self,
+        plan: &Plan,
+        request: &Request,
+        subjects: &mut Subjects,
+        reaches: bool,
+        now: Nanos,
+    ) -> Signals {
         let (Some(settings), Some(surge)) = (&plan.traffic, &mut self.surge) else {
             return Signals::default();
         };
@@ -79,19 +95,38 @@ impl<S: Store> Serving<S> {
         surge.observe(settings, &surge::Subjects { of, route: request.route }, reaches, now)
     }
 
-    /// The tier that the score reaches, where it is more severe than what rules say. A tier that throttles does so when its
-    /// quota is spent.
+    /// The tier that the score reaches: the one of the signals that bind, and the one of all where that is another.
     pub fn weigh(
         &mut self,
         plan: &Plan,
-        threat: Threat,
+        [binding, all]: [Threat; 2],
         signals: &Signals,
         subjects: &mut Subjects,
         rulings: &mut Rulings,
         now: Nanos,
     ) {
-        let (policy, mode) = (&plan.policy, plan.traffic_mode);
-        let Some(tier) = policy.tiers.reached(threat.score) else { return };
+        let [binds, would] = [binding, all].map(|threat| plan.policy.tiers.reached(threat.score));
+        if let Some(tier) = binds {
+            self.reach(plan, tier, Mode::Enforce, signals, subjects, rulings, now);
+        }
+        if let Some(tier) = would.filter(|_| would != binds) {
+            self.reach(plan, tier, Mode::Observe, signals, subjects, rulings, now);
+        }
+    }
+
+    /// A tier is reached. It is heard where it is more severe than what rules say; one that throttles, when its quota is
+    /// spent.
+    #[allow(clippy::too_many_arguments)] // what a request is, and what is known of it
+    fn reach(
+        &mut self,
+        plan: &Plan,
+        tier: Tier,
+        mode: Mode,
+        signals: &Signals,
+        subjects: &mut Subjects,
+        rulings: &mut Rulings,
+        now: Nanos,
+    ) {
         if !rulings.yields_to(mode, tier.action) {
             return;
         }
@@ -99,7 +134,8 @@ impl<S: Store> Serving<S> {
         let mut ruling = tier.ruling(mode, counted);
         if tier.action.is_throttle() {
             let Some(counted) = counted else { return };
-            let taken = self.names.quotas.take(&policy.quota, mode, counted.subject, &mut self.sums, now);
+            let taken =
+                self.names.quotas.take(&plan.policy.quota, mode, counted.subject, &mut self.sums, now);
             let Err(limit) = taken else { return };
             ruling.limit = Some(limit);
         }
@@ -150,7 +186,7 @@ fn earned(policy: &Settings, threat: Threat, ruling: &Ruling) -> Option<Action> 
     match ruling.cause {
         Cause::Rule(_) => Some(ruling.answer()),
         Cause::Tier(_) => policy.tiers.reached(threat.personal).map(|tier| tier.action),
-        Cause::Ban(_) => None,
+        Cause::Ban(_) | Cause::Detector(_) => None,
     }
 }
 

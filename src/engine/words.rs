@@ -15,7 +15,8 @@ pub(super) fn describe(plan: &Plan, counted: Option<Counted>, caller: &mut Calle
     }
 }
 
-/// `rule=NAME SUBJECT`, `tier=60 score=80 signals=traffic:source_surge SUBJECT`, `ban=ledger SUBJECT`.
+/// `rule=NAME SUBJECT`, `tier=60 score=80 signals=traffic:source_surge SUBJECT`, `ban=ledger SUBJECT`,
+/// `detector=volume SUBJECT`.
 pub(super) fn write_reason(plan: &Plan, decision: &Decision, subject: &str, out: &mut String) {
     out.clear();
     write_cause(plan, decision, out);
@@ -46,6 +47,7 @@ fn write_cause(plan: &Plan, decision: &Decision, out: &mut String) {
         Some(cause @ Cause::Rule(_)) => write!(out, "rule={} ", rule_name(plan, &cause)),
         Some(Cause::Tier(min_score)) => write!(out, "tier={min_score} "),
         Some(Cause::Ban(reason)) => write!(out, "ban={} ", reason.name()),
+        Some(Cause::Detector(detector)) => write!(out, "detector={} ", detector.name()),
         None => Ok(()),
     };
 }

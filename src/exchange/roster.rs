@@ -9,7 +9,7 @@
 //! | 16 | 4 | requests held |
 //! | 20 | 4 | requests in flight |
 //! | 24 | 4 | token of the queue on which the worker hears the others; 0 for none |
-//! | 28 | 4 | 0 |
+//! | 28 | 4 | clients per second that it saw for the first time |
 //!
 //! A worker renews its record at every tick; after the lease without a heartbeat the record is anybody's: its gauges
 //! count no more and nobody writes to its queue. No balance belongs to a place, so taking one over can't misattribute
@@ -44,6 +44,8 @@ pub struct Gauges {
     pub held: u32,
     /// Requests passed on and not yet answered.
     pub in_flight: u32,
+    /// Clients per second that were not seen before.
+    pub newcomers: u32,
 }
 
 /// How a renewal ended.
@@ -201,6 +203,7 @@ impl Seen {
         self.live += 1;
         self.others.held = self.others.held.saturating_add(u32_at(record, 16));
         self.others.in_flight = self.others.in_flight.saturating_add(u32_at(record, 20));
+        self.others.newcomers = self.others.newcomers.saturating_add(u32_at(record, 28));
         self.queues.add(u32_at(record, 24));
         self.leads &= self.place < Some(at);
     }
@@ -226,6 +229,7 @@ fn fill(record: &mut [u8], own: &Own, now: Nanos) {
     write(record, 16, &own.gauges.held.to_le_bytes());
     write(record, 20, &own.gauges.in_flight.to_le_bytes());
     write(record, 24, &own.queue.to_le_bytes());
+    write(record, 28, &own.gauges.newcomers.to_le_bytes());
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub const CAS_MISMATCH: Status = Status(8);
 /// `MapType::HttpRequestHeaders` and `MapType::HttpResponseHeaders`.
 const REQUEST_HEADERS: u32 = 0;
 const RESPONSE_HEADERS: u32 = 2;
+/// `MapType::HttpCallResponseHeaders`.
+const CALL_HEADERS: u32 = 6;
 
 /// `StreamType::HttpRequest` and `StreamType::Downstream`.
 const REQUEST: u32 = 0;
@@ -128,6 +130,15 @@ pub fn has_request_header(name: &str) -> bool {
         proxy_get_header_map_value(REQUEST_HEADERS, name.as_ptr(), name.len(), data, size)
     });
     value.is_ok_and(|value| !value.is_empty())
+}
+
+/// The status of the answer to a call of our own.
+pub fn call_status() -> Result<Bytes, Status> {
+    const NAME: &str = ":status";
+    // SAFETY: the name is static, the out-pointers are valid for the call.
+    returned(|data, size| unsafe {
+        proxy_get_header_map_value(CALL_HEADERS, NAME.as_ptr(), NAME.len(), data, size)
+    })
 }
 
 /// Gives the response this header, in place of any of the name that it has.

@@ -10,6 +10,7 @@ use crate::request::Request;
 use crate::request::fault::Fault;
 use crate::request::fingerprint::Fingerprints;
 use crate::request::headers::Headers;
+use crate::request::outcome::Outcome;
 
 /// The bytes that a [`Request`] borrows.
 pub struct Facts {
@@ -152,6 +153,36 @@ pub fn is_streams() -> bool {
 pub fn speaks_http1() -> bool {
     let begins = |path, with: &[u8]| present(path).is_some_and(|value| value.starts_with(with));
     begins("request\0protocol", b"HTTP/1") || begins("response\0code_details", b"http1.")
+}
+
+/// What is read of a request's end.
+#[derive(Default)]
+pub struct Ending {
+    status: Option<u16>,
+    grpc_status: Option<u64>,
+    details: Option<Bytes>,
+    flags: u64,
+}
+
+impl Ending {
+    /// Asks for the status, and for the rest where that is a failure.
+    pub fn read(is_grpc: bool) -> Ending {
+        let status = number("response\0code").and_then(|code| u16::try_from(code).ok());
+        let grpc_status =
+            if is_grpc { number("response\0grpc_status").filter(|status| *status > 0) } else { None };
+        let ending = Ending { status, grpc_status, ..Ending::default() };
+        if grpc_status.is_none() && status.is_none_or(|status| status < 500) {
+            return ending;
+        }
+        let flags = number("response\0flags").unwrap_or_default();
+        Ending { details: present("response\0code_details"), flags, ..ending }
+    }
+
+    /// The facts.
+    pub fn outcome(&self) -> Outcome<'_> {
+        let details = self.details.as_deref().unwrap_or_default();
+        Outcome { status: self.status, grpc_status: self.grpc_status, details, flags: self.flags }
+    }
 }
 
 fn number(path: &str) -> Option<u64> {

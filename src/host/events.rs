@@ -1,18 +1,24 @@
-//! Writes events to Envoy's log.
+//! Writes events to Envoy's log and for the webhook, and warnings.
 
 use super::abi::{self, Level};
-use super::clock;
 use super::shared::HostStore;
+use super::{Worker, clock};
+use crate::engine::InstanceId;
 use crate::shared::once::first_to_say;
 use crate::telemetry::events::Event;
 use crate::telemetry::metrics::EventOutcome;
 use core::net::IpAddr;
 
-/// Writes one event.
-pub fn tell(event: &Event) -> EventOutcome {
-    match abi::log(Level::Info, &event.to_json(clock::unix_ms())) {
-        Ok(()) => EventOutcome::Sent,
-        Err(_) => EventOutcome::Dropped,
+impl Worker {
+    /// Writes one event to the log, and hands it to the webhook, where either is asked for.
+    pub fn write(&mut self, instance: InstanceId, event: &Event) {
+        let line = event.to_json(clock::unix_ms());
+        if self.engine.plan(instance).is_some_and(|plan| plan.events.log) {
+            let written = abi::log(Level::Info, &line);
+            let outcome = if written.is_ok() { EventOutcome::Sent } else { EventOutcome::Dropped };
+            self.engine.metrics.count_event(outcome);
+        }
+        self.engine.offer(instance, &line);
     }
 }
 
@@ -38,6 +44,14 @@ pub fn warn_that_close_fails() {
         "the action close acts as deny: no network filter has told of the connection. Add envoy.filters.network.wasm \
          with root_id weir_l4 and the same vm_config before the HTTP connection manager",
     );
+}
+
+/// Warns that events don't get to their webhook.
+pub fn warn_of_webhook(cluster: &str) {
+    warn_once(&format!(
+        "events.webhook: Envoy makes no call to the cluster {cluster}: is there one of this name, and has it a host that is up? \
+         weir_webhook_events_total counts what is lost"
+    ));
 }
 
 /// Warns of what one warning per process is enough for.

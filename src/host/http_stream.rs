@@ -1,6 +1,6 @@
 //! One request: facts in, a decision out, the decision carried out.
 
-use super::attributes::{Facts, connection_id, fault, is_streams, speaks_http1};
+use super::attributes::{Ending, Facts, connection_id, fault, is_streams, speaks_http1};
 use super::root::Filter;
 use super::{Worker, abi, clock, events, reply, with_worker};
 use crate::config::plan::{Needs, Origin};
@@ -10,6 +10,7 @@ use crate::policy;
 use crate::policy::tarpit::StreamId;
 use crate::request::Request;
 use crate::request::fault::Fault;
+use crate::request::outcome::Outcome;
 use crate::time::Nanos;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
@@ -31,7 +32,7 @@ pub struct HttpStream {
 
 /// How a decision was carried out.
 #[derive(PartialEq, Eq)]
-enum Outcome {
+enum Carried {
     Passes,
     Held,
     Answered,
@@ -57,17 +58,26 @@ impl HttpStream {
         with_worker(|worker| worker.judge_fault(*instance, fault, connection, &facts.request()));
     }
 
-    /// The request has ended, or begins anew.
-    fn end(&mut self) {
+    /// The request has ended so, or begins anew.
+    fn end(&mut self, outcome: &Outcome) {
         let held = core::mem::take(&mut self.held);
         self.why = None;
         let Some(ticket) = self.ticket.take() else { return };
+        let now = clock::now();
         with_worker(|worker| {
             if held {
                 worker.engine.leave(self.id);
             }
-            worker.engine.on_complete(ticket);
+            worker.engine.on_complete(ticket, outcome, now);
         });
+    }
+
+    /// How the request ended, where that is to be learned.
+    fn ending(&self) -> Ending {
+        match self.ticket.as_ref().and_then(Ticket::wants_outcome) {
+            Some(is_grpc) => Ending::read(is_grpc),
+            None => Ending::default(),
+        }
     }
 }
 
@@ -87,7 +97,7 @@ impl HttpContext for HttpStream {
             worker.judge(*instance, &facts.request(), now)
         });
         let Some((decision, ticket)) = judged else { return Action::Continue };
-        self.end(); // a stream that Envoy sends through the filters again
+        self.end(&Outcome::default()); // a stream that Envoy sends through the filters again
         self.ticket = Some(ticket);
         if let Some(proxy) = decision.suspect {
             events::warn_of_suspect(proxy);
@@ -99,14 +109,14 @@ impl HttpContext for HttpStream {
         let outcome = with_worker(|worker| {
             self.why = worker.tell(*instance, &decision, &facts.request(), now);
             let outcome = worker.carry_out(*instance, &decision, &facts.request(), self.id, now);
-            if outcome == Outcome::Answered {
+            if outcome == Carried::Answered {
                 worker.close_after_reply(&decision, &facts.request(), end_of_stream);
             }
             outcome
         });
-        let outcome = outcome.unwrap_or(Outcome::Passes);
-        self.held = outcome == Outcome::Held;
-        if outcome == Outcome::Passes { Action::Continue } else { Action::Pause }
+        let outcome = outcome.unwrap_or(Carried::Passes);
+        self.held = outcome == Carried::Held;
+        if outcome == Carried::Passes { Action::Continue } else { Action::Pause }
     }
 
     /// Comes for replies of our own too, after the request's callback has returned.
@@ -124,13 +134,14 @@ impl HttpContext for HttpStream {
     /// May come without any other callback: Envoy also logs requests that its codec refused.
     fn on_log(&mut self) {
         self.tell_of_fault();
-        self.end();
+        let ending = self.ending();
+        self.end(&ending.outcome());
     }
 }
 
 impl Drop for HttpStream {
     fn drop(&mut self) {
-        self.end();
+        self.end(&Outcome::default());
     }
 }
 
@@ -184,7 +195,7 @@ impl Worker {
     /// Counts what was decided, and writes the events of it.
     pub fn write_events(&mut self, instance: InstanceId, decision: &Decision, request: &Request, now: Nanos) {
         for event in self.engine.report(instance, decision, request, now) {
-            self.engine.metrics.count_event(events::tell(&event));
+            self.write(instance, &event);
         }
     }
 
@@ -203,19 +214,19 @@ impl Worker {
         request: &Request,
         stream: StreamId,
         now: Nanos,
-    ) -> Outcome {
-        let Some(ruling) = &decision.rulings.enforced else { return Outcome::Passes };
+    ) -> Carried {
+        let Some(ruling) = &decision.rulings.enforced else { return Carried::Passes };
         if ruling.answer() == policy::Action::Tarpit && self.engine.hold(instance, stream, now) {
-            return Outcome::Held;
+            return Carried::Held;
         }
         if !self.reply.write(ruling, request) {
-            return Outcome::Passes;
+            return Carried::Passes;
         }
         match reply::send(&mut self.reply) {
-            Ok(()) => Outcome::Answered,
+            Ok(()) => Carried::Answered,
             Err(_) => {
                 self.engine.metrics.count_failed(ruling.answer());
-                Outcome::Passes
+                Carried::Passes
             }
         }
     }

@@ -4,7 +4,7 @@
 //! * [`root`]: configuration and the tick.  * [`http_stream`]: one request.  * [`tcp_stream`]: one connection, and
 //!   [`closing`]: its end.
 //! * [`attributes`]: what is read of either.  * [`reply`], [`events`], [`stats`]: what goes out.
-//! * [`queues`]: what other workers tell this one at once.  * [`shared`]: shared data.  * [`clock`]: time.
+//! * [`webhook`]: events, posted.  * [`queues`]: what other workers tell this one at once.  * [`shared`]: shared data.  * [`clock`]: time.
 //! * [`abi`]: the host's functions, none of which can panic.
 //!
 //! All state of a worker is in one [`Worker`] in this VM's statics: it outlives root contexts, which a reload
@@ -23,6 +23,7 @@ mod root;
 mod shared;
 mod stats;
 mod tcp_stream;
+mod webhook;
 
 use crate::engine::Engine;
 use crate::exchange::Own;

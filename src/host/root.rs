@@ -7,7 +7,7 @@ use super::closing::end_one;
 use super::http_stream::HttpStream;
 use super::shared::HostStore;
 use super::tcp_stream::TcpStream;
-use super::{Worker, clock, with_worker};
+use super::{Worker, clock, webhook, with_worker};
 use crate::config::plan::Plan;
 use crate::config::{self, advice};
 use crate::engine::InstanceId;
@@ -97,6 +97,13 @@ fn tell(name: &str, plan: &Plan, text: &[u8]) {
 }
 
 impl Context for Root {
+    /// The webhook has answered, or will not.
+    fn on_http_call_response(&mut self, token: u32, headers: usize, _body_size: usize, _trailers: usize) {
+        if let Role::Http(filter) = &self.role {
+            webhook::hear(filter.instance, token, headers);
+        }
+    }
+
     /// The configuration was replaced and its last stream is gone: a timer left behind would tick for nobody.
     fn on_done(&mut self) -> bool {
         self.set_tick_period(Duration::ZERO);
@@ -134,6 +141,9 @@ impl RootContext for Root {
     fn on_tick(&mut self) {
         with_worker(Worker::tick);
         self.carry_on();
+        if let Role::Http(filter) = &self.role {
+            webhook::post(filter.instance);
+        }
     }
 
     /// Another worker has something to tell, or this one has more to resume.

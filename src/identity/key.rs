@@ -42,6 +42,8 @@ pub enum Part {
     Header(Box<str>),
     /// A cookie's value.
     Cookie(Box<str>),
+    /// The path, in normal form.
+    Path,
 }
 
 /// The caller of one request, as far as somebody asked. The credential is hashed at most once.
@@ -50,13 +52,21 @@ pub struct Caller<'a> {
     request: &'a Request<'a>,
     /// Where it comes from.
     pub source: Source,
+    /// What it asks for, in normal form, where that is known.
+    pub path: Option<&'a [u8]>,
     consumer: Option<Option<Digest256>>,
 }
 
 impl<'a> Caller<'a> {
     /// Looks at the address; everything else waits until a key needs it.
     pub fn of(settings: &'a Settings, request: &'a Request<'a>) -> Caller<'a> {
-        Caller { settings, request, source: Source::of(settings, request), consumer: None }
+        Caller { settings, request, source: Source::of(settings, request), path: None, consumer: None }
+    }
+
+    /// The same, asking for this path.
+    #[must_use]
+    pub fn at(self, path: Option<&'a [u8]>) -> Caller<'a> {
+        Caller { path, ..self }
     }
 
     /// The consumer: the first credential found, as SHA-256.
@@ -99,6 +109,7 @@ impl<'a> Caller<'a> {
             Part::Cookie(name) => {
                 hasher.part(6, name.as_bytes()).part(6, &self.request.headers.cookie(name)?)
             }
+            Part::Path => hasher.part(9, self.path?),
         };
         Some(())
     }
@@ -140,9 +151,17 @@ impl<'a> Caller<'a> {
             }
             Part::Header(name) => describe_named("header", name, headers.get(name), out),
             Part::Cookie(name) => describe_named("cookie", name, headers.cookie(name).as_deref(), out),
+            Part::Path => {
+                let path = self.path.unwrap_or_default();
+                let shown = path.get(..MAX_SHOWN).unwrap_or(path);
+                let _ = write!(out, "path:{}", String::from_utf8_lossy(shown));
+            }
         }
     }
 }
+
+/// Bytes of a path that are shown of a subject.
+const MAX_SHOWN: usize = 200;
 
 /// `64500` or `AS64500`, as look-ups write it. Any other text, such as the `-` of an address that is in no list, is none.
 fn number(text: &[u8]) -> Option<u32> {

@@ -83,6 +83,11 @@ impl<'a> Subjects<'a> {
         Subjects { keys, seed, memos, caller }
     }
 
+    /// Under which subjects are hashed.
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
     /// The subject under a key; `None` where the request lacks a part of it.
     pub fn get(&mut self, index: KeyIndex) -> Option<SubjectHash> {
         let memo = self.memos.0.get_mut(usize::from(index.0))?;

@@ -36,6 +36,8 @@ pub enum Action {
     Throttle,
     /// Let those through who prove a browser. While there is no such proof: as throttle.
     Challenge,
+    /// Refuse it, as whom it asks can't bear it now: 503.
+    Shed,
     /// Refuse it: 403.
     Deny,
     /// Refuse it, and ban whom the rule or tier counted.
@@ -46,11 +48,12 @@ pub enum Action {
 
 impl Action {
     /// Every action, mildest first.
-    pub const ALL: [Action; 7] = [
+    pub const ALL: [Action; 8] = [
         Action::Log,
         Action::Tarpit,
         Action::Throttle,
         Action::Challenge,
+        Action::Shed,
         Action::Deny,
         Action::Block,
         Action::Close,
@@ -63,6 +66,7 @@ impl Action {
             Action::Tarpit => "tarpit",
             Action::Throttle => "throttle",
             Action::Challenge => "challenge",
+            Action::Shed => "shed",
             Action::Deny => "deny",
             Action::Block => "block",
             Action::Close => "close",

@@ -3,6 +3,7 @@
 use super::Settings;
 use super::action::{Action, Mode, Response};
 use crate::bans::Reason;
+use crate::detect::Detector;
 use crate::detect::rules::Hit;
 use crate::detect::signal::{Kind, Signal};
 use crate::hash::SubjectHash;
@@ -18,6 +19,8 @@ pub enum Cause {
     Tier(u8),
     /// A ban that was made for this reason.
     Ban(Reason),
+    /// A detector that answers by itself.
+    Detector(Detector),
 }
 
 /// Whom the rule, tier or ban counts.
@@ -34,7 +37,7 @@ impl Counted {
     pub fn of(signal: &Signal) -> Counted {
         let key = match signal.kind {
             Kind::RouteSurge => Keys::ROUTE,
-            Kind::SourceSurge => Keys::CLIENT,
+            Kind::SourceSurge | Kind::FirstSighting => Keys::CLIENT,
             Kind::ConsumerSurge => Keys::CONSUMER,
             Kind::NetworkSurge => Keys::NETWORK,
         };
@@ -128,7 +131,7 @@ impl Rulings {
         self.enforced.as_ref().is_some_and(ends)
     }
 
-    /// Would this tier's ruling win over the one of its mode that is there? Of equally severe ones the rule stays, which
+    /// Would a tier's ruling, or a detector's, win over the one of its mode that is there? Of equally severe ones the rule stays, which
     /// says more.
     pub fn yields_to(&self, mode: Mode, action: Action) -> bool {
         let there = match mode {
@@ -138,11 +141,22 @@ impl Rulings {
         there.is_none_or(|ruling| ruling.answer() < action)
     }
 
-    /// Puts a tier's ruling in the place of the one of its mode.
-    pub fn overrule(&mut self, tier: Ruling) {
-        match tier.response.mode {
-            Mode::Enforce => self.overruled = self.enforced.replace(tier),
-            Mode::Observe => self.observed = Some(tier),
+    /// Puts a ruling in the place of the one of its mode. The first that binds is a rule's, if one is: its log is still
+    /// written.
+    pub fn overrule(&mut self, ruling: Ruling) {
+        match ruling.response.mode {
+            Mode::Enforce => {
+                let before = self.enforced.replace(ruling);
+                self.overruled = self.overruled.or(before);
+            }
+            Mode::Observe => self.observed = Some(ruling),
+        }
+    }
+
+    /// Puts a ruling in the place of a milder one of its mode.
+    pub fn compete(&mut self, ruling: Ruling) {
+        if self.yields_to(ruling.response.mode, ruling.answer()) {
+            self.overrule(ruling);
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod address;
 pub mod fault;
 pub mod fingerprint;
 pub mod headers;
+pub mod outcome;
 pub mod path;
 
 use fingerprint::Fingerprints;

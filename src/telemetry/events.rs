@@ -2,8 +2,10 @@
 //! interval, so a flood writes no flood of lines.
 
 use super::json::Object;
+use super::webhook;
 use crate::bans::Reason;
-use crate::detect::signal::Signal;
+use crate::detect::Detector;
+use crate::detect::signal::{Kind, Signal};
 use crate::identity::key::Caller;
 use crate::policy::{Action, Mode};
 use crate::request::Request;
@@ -12,12 +14,21 @@ use crate::time::Nanos;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Where events go and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// To the host's log.
     pub log: bool,
     /// At most one event per client in this time.
     pub log_interval: Nanos,
+    /// To a service that collects them.
+    pub webhook: Option<webhook::Settings>,
+}
+
+impl Settings {
+    /// Does anybody hear of them?
+    pub fn are_told(&self) -> bool {
+        self.log || self.webhook.is_some()
+    }
 }
 
 /// What happened.
@@ -49,7 +60,18 @@ pub enum What {
         /// What it is made of.
         signals: String,
     },
-    /// Somebody's traffic is far from what is usual.
+    /// A detector answered by itself.
+    Detector {
+        /// Which.
+        detector: Detector,
+        /// What was done, or would be.
+        action: Action,
+        /// Was it done?
+        mode: Mode,
+        /// Time until the caller may come again.
+        wait: Nanos,
+    },
+    /// Somebody's traffic is far from what is usual, or many callers are new.
     Surge {
         /// What departs, with its numbers.
         signal: Signal,
@@ -126,7 +148,9 @@ impl Event {
             .text("ecs.version", b"8.17")
             .text("event.kind", b"alert");
         self.what.write(unix_ms, &mut object);
-        object.text("weir.subject", &self.subject);
+        if !self.subject.is_empty() {
+            object.text("weir.subject", &self.subject);
+        }
         if let Some(address) = self.address {
             object.text("source.ip", address.to_string().as_bytes());
         }
@@ -155,6 +179,8 @@ impl What {
         match self {
             What::Rule { action, .. } => ("rules", action.name()),
             What::Tier { action, .. } => ("tiers", action.name()),
+            What::Detector { detector, action, .. } => (detector.name(), action.name()),
+            What::Surge { signal, .. } if signal.kind == Kind::FirstSighting => ("anomaly", "first_sighting"),
             What::Surge { .. } => ("traffic", "surge"),
             What::Ban { .. } => ("bans", "ban"),
             What::Unban { .. } => ("bans", "unban"),
@@ -181,6 +207,11 @@ impl What {
                     .number("weir.tier", (*min_score).into())
                     .number("weir.score", score.0.into())
                     .text("weir.signals", signals.as_bytes());
+            }
+            What::Detector { mode, wait, .. } => {
+                object
+                    .text("weir.mode", mode.name().as_bytes())
+                    .number("weir.retry_after_ms", wait.as_millis());
             }
             What::Surge { signal, mode } => {
                 object.text("weir.mode", mode.name().as_bytes());
@@ -233,7 +264,7 @@ const MAX_UNIX_MS: u64 = 253_402_300_799_999;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::signal::{Evidence, Kind};
+    use crate::detect::signal::Evidence;
     use crate::hash::SubjectHash;
 
     fn event() -> Event {

@@ -2,6 +2,8 @@
 //! sets; the only open sets are the operator's: rule names, and the scores at which tiers begin. Nothing that a client
 //! sends becomes a name or a label.
 
+use crate::detect::Detector;
+
 /// How a family's numbers behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -49,9 +51,14 @@ pub enum Metric {
     Actions,
     ActionsFailed,
     Events,
+    WebhookEvents,
+    WebhookCalls,
     FactsMissing,
     Signals,
     Surges,
+    DetectorsDecided,
+    FirstSightings,
+    LoopsOpen,
     BansIssued,
     BansActive,
     BansRejected,
@@ -77,6 +84,7 @@ pub enum Metric {
     ExchangeReseeded,
     ExchangeGivenUp,
     ExchangeAge,
+    CountsUntold,
     TrafficAsks,
     TrafficUnjudged,
     TrafficLate,
@@ -84,13 +92,24 @@ pub enum Metric {
     PlanMemory,
 }
 
-const ACTION: Label = ("action", &["log", "tarpit", "throttle", "challenge", "deny", "block", "close"]);
+const ACTION: Label =
+    ("action", &["log", "tarpit", "throttle", "challenge", "shed", "deny", "block", "close"]);
 pub(super) const MODE: Label = ("mode", &["observe", "enforce"]);
-const TABLE: Label = ("table", &["limits", "arrears", "baselines", "bans"]);
+const TABLE: Label = (
+    "table",
+    &["limits", "arrears", "baselines", "bans", "volume", "wallet", "loop_breaker", "first_sighting"],
+);
+const DETECTOR: Label = ("detector", &["volume", "wallet", "loop_breaker"]);
 const DIMENSION: Label = ("dimension", &["route", "source", "consumer", "network"]);
 const SIGNAL: Label = (
     "signal",
-    &["traffic_route_surge", "traffic_source_surge", "traffic_consumer_surge", "traffic_network_surge"],
+    &[
+        "traffic_route_surge",
+        "traffic_source_surge",
+        "traffic_consumer_surge",
+        "traffic_network_surge",
+        "anomaly_first_sighting",
+    ],
 );
 const REASON: Label = ("reason", &["rule", "tier", "ledger", "operator"]);
 
@@ -130,6 +149,25 @@ pub enum Table {
     Baselines,
     /// Who is banned.
     Bans,
+    /// Who comes to a path how often.
+    Volume,
+    /// Which credential is used how often.
+    Wallet,
+    /// What fails for whom.
+    Loops,
+    /// Who was seen before.
+    Sightings,
+}
+
+impl Table {
+    /// That of a detector's counts.
+    pub fn of(detector: Detector) -> Table {
+        match detector {
+            Detector::Volume => Table::Volume,
+            Detector::Wallet => Table::Wallet,
+            Detector::Loops => Table::Loops,
+        }
+    }
 }
 
 /// Why a request was not judged.
@@ -189,9 +227,14 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::Actions, name: "weir_actions_total", kind: Kind::Counter, labels: &[ACTION, MODE], help: "actions of the rules, tiers and bans that decided; mode observe: what would have been done. How many of the action log became events is in weir_events_total" },
     Family { metric: Metric::ActionsFailed, name: "weir_actions_failed_total", kind: Kind::Counter, labels: &[ACTION], help: "actions that Envoy did not carry out" },
     Family { metric: Metric::Events, name: "weir_events_total", kind: Kind::Counter, labels: &[("outcome", &["sent", "suppressed", "untracked", "dropped"])], help: "events of the log action: written; held back as the client's second in its interval, or above 100 a second of a worker (1,000 at once); held back as there was no place to remember the client; refused by Envoy" },
+    Family { metric: Metric::WebhookEvents, name: "weir_webhook_events_total", kind: Kind::Counter, labels: &[("outcome", &["delivered", "failed", "dropped"])], help: "events for the webhook: taken by it (2xx); of calls that it refused, that failed, or that had no answer in 5 s; not sent as 256 KiB waited already" },
+    Family { metric: Metric::WebhookCalls, name: "weir_webhook_calls_in_flight", kind: Kind::Gauge, labels: &[], help: "calls to the webhook that have no answer yet" },
     Family { metric: Metric::FactsMissing, name: "weir_facts_missing_total", kind: Kind::Counter, labels: &[("fact", &["address", "path", "authority", "key"])], help: "requests without a fact that a verdict needs: no verdict was given on it" },
     Family { metric: Metric::Signals, name: "weir_signals_total", kind: Kind::Counter, labels: &[SIGNAL], help: "requests in which a signal was raised" },
     Family { metric: Metric::Surges, name: "weir_surges_total", kind: Kind::Counter, labels: &[DIMENSION], help: "buckets of time in which somebody's traffic was a surge: counted once per process, when the bucket is over" },
+    Family { metric: Metric::DetectorsDecided, name: "weir_detectors_decided_total", kind: Kind::Counter, labels: &[DETECTOR, MODE], help: "requests that a detector decided by itself: a caller on a path or a credential that comes too often, a caller that repeats what fails; mode observe: would have decided" },
+    Family { metric: Metric::FirstSightings, name: "weir_first_sightings_total", kind: Kind::Counter, labels: &[], help: "clients that a worker saw for the first time, or again after it had to forget them" },
+    Family { metric: Metric::LoopsOpen, name: "weir_loops_open", kind: Kind::Gauge, labels: &[], help: "callers on paths whose loop breaker is open, over all workers: one that comes to two of them counts twice" },
     Family { metric: Metric::BansIssued, name: "weir_bans_issued_total", kind: Kind::Counter, labels: &[REASON], help: "bans made or made longer, by what made them" },
     Family { metric: Metric::BansActive, name: "weir_bans_active", kind: Kind::Gauge, labels: &[], help: "bans in force in the process" },
     Family { metric: Metric::BansRejected, name: "weir_bans_rejected_total", kind: Kind::Counter, labels: &[MODE], help: "requests refused because their caller is banned; mode observe: would have been" },
@@ -207,7 +250,7 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::TableUntracked, name: "weir_table_untracked_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that found none. Of limits: let pass, uncounted (which does not happen as long as debts can be evicted). Of arrears: what they owed is forgotten, as others owe more" },
     Family { metric: Metric::TableEvictions, name: "weir_table_evictions_total", kind: Kind::Counter, labels: &[TABLE], help: "keys that gave their place to another before they were idle. Of limits: what they owe goes to the arrears. Of arrears: it is forgotten here, as others owe more" },
     Family { metric: Metric::TableScanExhausted, name: "weir_table_scan_exhausted_total", kind: Kind::Counter, labels: &[TABLE], help: "searches for a place that met only keys which may not be evicted" },
-    Family { metric: Metric::TableSlotsUsed, name: "weir_table_slots_used", kind: Kind::Gauge, labels: &[TABLE], help: "places taken, over all workers" },
+    Family { metric: Metric::TableSlotsUsed, name: "weir_table_slots_used", kind: Kind::Gauge, labels: &[TABLE], help: "places taken, over all workers. Of volume, wallet, loop_breaker and first_sighting: words of their sketch" },
     Family { metric: Metric::ExchangeSyncs, name: "weir_exchange_syncs_total", kind: Kind::Counter, labels: &[], help: "requests that asked the process's ledger" },
     Family { metric: Metric::ExchangeConflicts, name: "weir_exchange_conflicts_total", kind: Kind::Counter, labels: &[], help: "writes that met another worker's and were done again" },
     Family { metric: Metric::ExchangeCorrupt, name: "weir_exchange_corrupt_total", kind: Kind::Counter, labels: &[], help: "shared values of a wrong form, treated as empty" },
@@ -217,6 +260,7 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::ExchangeReseeded, name: "weir_exchange_reseeded_total", kind: Kind::Counter, labels: &[], help: "times a worker forgot all buckets, as the process's seed or epoch changed" },
     Family { metric: Metric::ExchangeGivenUp, name: "weir_exchange_given_up_total", kind: Kind::Counter, labels: &[], help: "writes given up as every try met another worker's, or as Envoy refused; what they held goes out with the next" },
     Family { metric: Metric::ExchangeAge, name: "weir_exchange_age_ms", kind: Kind::Gauge, labels: &[], help: "milliseconds between a worker's last two exchanges, over all workers: divide by weir_workers" },
+    Family { metric: Metric::CountsUntold, name: "weir_counts_untold_total", kind: Kind::Counter, labels: &[DETECTOR], help: "counts of a detector that the other workers did not hear of, as there was no place for them or shared data could not be had: each worker goes by its own" },
     Family { metric: Metric::TrafficAsks, name: "weir_traffic_asks_total", kind: Kind::Counter, labels: &[], help: "requests that asked the process what is usual before they were judged" },
     Family { metric: Metric::TrafficUnjudged, name: "weir_traffic_unjudged_total", kind: Kind::Counter, labels: &[], help: "exchanges in which a key found no place among the baselines: it is not judged" },
     Family { metric: Metric::TrafficLate, name: "weir_traffic_late_total", kind: Kind::Counter, labels: &[], help: "requests that were counted after their bucket of time was closed, or whose count was lost with an evicted key: learned by nobody" },
@@ -261,6 +305,7 @@ mod tests {
         assert_eq!(MODE.1, Mode::ALL.map(Mode::name));
         assert_eq!(DIMENSION.1, Dimension::ALL.map(Dimension::name));
         assert_eq!(ERROR.1, Fault::ALL.map(Fault::name));
+        assert_eq!(DETECTOR.1, Detector::ALL.map(Detector::name));
         assert_eq!(SIGNAL.1, Signal::ALL.map(|signal| signal.name().replace(':', "_")));
     }
 }

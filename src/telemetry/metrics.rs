@@ -6,8 +6,10 @@
 pub use super::families::{Closing, ErrorFate, EventOutcome, ExemptReason, Fact, Kind, Label, Metric, Table};
 use super::families::{FAMILIES, MODE, RULES_MATCHED, TIERS_DECIDED};
 
+use super::webhook;
 use crate::bans::Reason;
-use crate::counters::table;
+use crate::counters::{sketch, table};
+use crate::detect::Detector;
 use crate::detect::rules::Rate;
 use crate::detect::signal::Kind as Signal;
 use crate::detect::surge::Dimension;
@@ -163,6 +165,9 @@ impl Metrics {
         };
         match (ruling.cause, series(&ruling.cause)) {
             (Cause::Ban(_), _) => self.add(rejected, mode as usize, 1),
+            (Cause::Detector(detector), _) => {
+                self.add(Metric::DetectorsDecided, detector as usize * MODE.1.len() + mode as usize, 1);
+            }
             (_, Some(series)) => {
                 if let Some(number) = self.series.get_mut(series.0 + mode as usize) {
                     number.value += 1;
@@ -180,6 +185,24 @@ impl Metrics {
     /// Sets the surges of one dimension so far.
     pub fn set_surges(&mut self, dimension: Dimension, value: u64) {
         self.put(Metric::Surges, dimension as usize, value);
+    }
+
+    /// Sets what a detector's counts were not told to others.
+    pub fn set_untold(&mut self, detector: Detector, value: u64) {
+        self.put(Metric::CountsUntold, detector as usize, value);
+    }
+
+    /// Sets what became of events for the webhook.
+    pub fn set_webhook(&mut self, stats: &webhook::Stats) {
+        for (series, value) in [stats.delivered, stats.failed, stats.dropped].into_iter().enumerate() {
+            self.put(Metric::WebhookEvents, series, value);
+        }
+    }
+
+    /// Sets how full a sketch is.
+    pub fn set_sketch(&mut self, table: Table, stats: &sketch::Stats) {
+        self.set_table(Metric::TableEvictions, table, stats.evictions);
+        self.set_table(Metric::TableSlotsUsed, table, stats.used);
     }
 
     /// Sets such a number of one table.
@@ -288,7 +311,7 @@ mod tests {
         metrics.count_rulings(Rate::Requests, &rulings, |cause| match cause {
             Cause::Rule(_) => Some(rule),
             Cause::Tier(_) => Some(tier),
-            Cause::Ban(_) => None,
+            Cause::Ban(_) | Cause::Detector(_) => None,
         });
         metrics.count_signal(Signal::SourceSurge);
         metrics.count_ban(Reason::Tier);

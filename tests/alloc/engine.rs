@@ -50,7 +50,7 @@ impl Worker {
             self.reply.write(&ruling, &request);
         }
         self.engine.notify(|_, _| ());
-        self.engine.on_complete(ticket);
+        self.engine.on_complete(ticket, &support::FAILED, self.now);
     }
 }
 
@@ -58,6 +58,7 @@ impl Worker {
 fn requests_and_ticks_allocate_nothing_after_warm_up() {
     let config = r#"{"mode": "enforce", "consumer": {"from": [{"header": "x-api-key"}]},
         "exempt": [{"path": "/healthz"}], "events": {"log": false}, "tables": {"max_keys": 8192},
+        "volume": {}, "wallet": {}, "loop_breaker": {}, "first_sighting": {"rate_threshold": 10},
         "traffic": {"bucket_seconds": 1, "source_floor_rps": 20}, "policy": {"why_header": "x-why", "ban": {"duration_seconds": 1},
         "tiers": [{"min_score": 40, "action": "throttle"}, {"min_score": 80, "action": "block"}]}, "rules": [
         {"name": "client", "filter": {"max_req_rate": 5}, "action": ["log", "throttle"]},

@@ -18,7 +18,7 @@ fn traffic(worker: &mut Exchange<MemStore>, start: Nanos) {
             let subject = if i % 2 == 0 { i % 50 } else { round * 10_000 + i };
             worker.charge(Key(mix(subject + 1)), &quota, now);
         }
-        worker.tick(start + INTERVAL.times(round + 1), Gauges { held: 1, in_flight: 2 });
+        worker.tick(start + INTERVAL.times(round + 1), Gauges { held: 1, in_flight: 2, newcomers: 3 });
     }
 }
 

@@ -76,8 +76,8 @@ proptest! {
             store.set(key, value, Cas(0)).unwrap();
         }
         let shard = if whole { &shard[..shard.len() / 24 * 24] } else { &shard[..] };
-        for number in 0..512 {
-            store.set(&format!("weir/2/l/{number:03x}"), shard, Cas(0)).unwrap();
+        for (letter, number) in ['l', 'v', 'w', 'f'].into_iter().flat_map(|letter| (0..512).map(move |number| (letter, number))) {
+            store.set(&format!("weir/2/{letter}/{number:03x}"), shard, Cas(0)).unwrap();
         }
         let mut engine = engine(&store, 2);
         let id = engine.configure("weir", support::plan(EVERYTHING), Nanos::ZERO);
@@ -85,7 +85,7 @@ proptest! {
             let now = Nanos::from_millis(1000 + i * 70);
             let request = Request { source: Some(b"203.0.113.7:1"), ..Request::default() };
             let (_, ticket) = engine.on_request(id, &request, now);
-            engine.on_complete(ticket);
+            engine.on_complete(ticket, &support::FAILED, now);
             engine.on_tick(now);
         }
     }
@@ -169,7 +169,7 @@ proptest! {
         let mut store = MemStore::new();
         store.overwrite(ROSTER, &bytes);
         let mut roster = Roster::new(nonce);
-        let gauges = Gauges { held: u32::MAX, in_flight: 1 };
+        let gauges = Gauges { held: u32::MAX, in_flight: 1, newcomers: u32::MAX };
         for _ in 0..3 {
             roster.renew(&mut store, &mut Vec::new(), gauges, Nanos(lease), Nanos(now));
             prop_assert!(roster.live(Nanos(now)) >= 1);

@@ -12,6 +12,7 @@ use weir::request::Request;
 use weir::request::fault::Fault;
 use weir::request::fingerprint::{Fingerprints, Layout};
 use weir::request::headers::{Headers, Pairs};
+use weir::request::outcome::Outcome;
 use weir::shared::mem::MemStore;
 use weir::telemetry::events::Event;
 use weir::telemetry::metrics::Kind;
@@ -23,6 +24,10 @@ pub fn plan(json: &str) -> Plan {
 
 /// Milliseconds between two ticks of a worker, `workers.exchange_ms`'s default.
 const TICK_MS: u64 = 200;
+
+/// What an upstream that fails comes to.
+pub const FAILED: Outcome =
+    Outcome { status: Some(503), grpc_status: None, details: b"via_upstream", flags: 0 };
 
 /// One Envoy process.
 pub struct Process {
@@ -36,6 +41,8 @@ pub struct Process {
     pub network: Option<String>,
     /// Connections that were opened.
     pub connections: u64,
+    /// What the upstream answers.
+    pub status: u16,
 }
 
 struct Worker {
@@ -101,6 +108,7 @@ impl Process {
             deaf: false,
             network: None,
             connections: 0,
+            status: 200,
         };
         for index in 0..workers {
             process.workers.push(Process::worker(&process.store, index as u64, json, process.now));
@@ -212,7 +220,8 @@ impl Process {
         let (decision, ticket) = engine.on_request(*instance, request, now);
         let is_told = decision.is_told();
         let events = if is_told { engine.report(*instance, &decision, request, now) } else { Vec::new() };
-        engine.on_complete(ticket);
+        let outcome = Outcome { status: Some(self.status), details: b"via_upstream", ..Outcome::default() };
+        engine.on_complete(ticket, &outcome, now);
         if decision.banned.is_some() {
             self.carry_notices(now);
         }

@@ -2,6 +2,7 @@
 
 mod bans;
 mod consequence;
+mod detectors;
 mod guard;
 mod memory;
 mod rule;
@@ -31,6 +32,7 @@ pub fn describe(plan: &Plan) -> String {
     for (index, (rule, response)) in plan.rules.rules.iter().zip(&plan.policy.rules).enumerate() {
         rule::describe(plan, index, rule, response, &mut out);
     }
+    detectors::describe(plan, &mut out);
     guard::describe(plan, &mut out);
     bans::describe(plan, &mut out);
     for warning in warnings(plan) {

@@ -8,7 +8,7 @@ use crate::policy::tiers::{Tier, Tiers};
 /// All doubts, each once.
 pub fn doubts(plan: &Plan) -> impl Iterator<Item = String> {
     let written = plan.policy.tiers != Tiers::default();
-    let reached = plan.traffic.is_some();
+    let reached = plan.traffic.is_some() || plan.detectors.novelty.is_some();
     let unreached = (written && !reached && plan.policy.tiers.iter().next().is_some())
         .then_some("no tier is ever reached, as nothing is watched: all of traffic is off");
     // The default tiers have a challenge so that they need no change when there is one.

@@ -17,7 +17,10 @@ fn nothing_said_is_the_safe_start() {
         exchange::Settings { slots: 50_000, sketch_buckets: 65_536, interval: Nanos::from_millis(200) }
     );
     assert_eq!((plan.traffic_sizes.keys, plan.bans.bans, plan.network), (200_000, 50_000, None));
-    assert_eq!(plan.events, events::Settings { log: true, log_interval: Nanos::from_secs(10) });
+    assert_eq!(
+        plan.events,
+        events::Settings { log: true, log_interval: Nanos::from_secs(10), webhook: None }
+    );
 }
 
 #[test]
@@ -47,7 +50,10 @@ fn every_section_arrives_in_the_plan() {
         plan.exchange,
         exchange::Settings { slots: 2_048, sketch_buckets: 1_024, interval: Nanos::from_millis(50) }
     );
-    assert_eq!(plan.events, events::Settings { log: false, log_interval: Nanos::from_millis(1_500) });
+    assert_eq!(
+        plan.events,
+        events::Settings { log: false, log_interval: Nanos::from_millis(1_500), webhook: None }
+    );
 }
 
 #[test]

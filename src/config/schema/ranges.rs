@@ -11,6 +11,9 @@ pub const TIER_ACTIONS: &[&str] = &["log", "tarpit", "throttle", "challenge", "d
 /// What this version can count by.
 pub const KEYS: &[&str] =
     &["client", "consumer", "network", "route", "JA3", "JA4", "header:NAME", "cookie:NAME"];
+/// What volumes can be counted by.
+pub const VOLUME_KEYS: &[&str] =
+    &["client", "path", "consumer", "network", "route", "JA3", "JA4", "header:NAME", "cookie:NAME"];
 /// A fingerprint of a method of which nothing is known.
 pub const OPAQUE: &str = "1 to 64 bytes, not - alone and without spaces at the ends";
 /// Words for a surge factor, and which one each stands for.
@@ -66,6 +69,23 @@ pub const WEIGHT: Range = Range { default: 40.0, ..SCORE };
 pub const NETWORK_WEIGHT: Range = Range { default: 30.0, ..SCORE };
 /// A threat score, or a part of one. There is no default where it must be written.
 pub const SCORE: Range = Range { min: 1.0, max: 100.0, default: 1.0, unit: "points" };
+
+/// Below a tenth of a second counts are too small to compare; above an hour they are quotas.
+pub const TICK: Range = Range { min: 0.1, max: 3_600.0, default: 1.0, unit: "s" };
+/// Failures are fewer than requests.
+pub const LOOP_TICK: Range = Range { default: 10.0, ..TICK };
+/// A single request must pass. At most what is counted.
+pub const THRESHOLD: Range = Range { min: 2.0, max: 60_000.0, default: 80.0, unit: "requests" };
+/// At most the threshold.
+pub const TARPIT_THRESHOLD: Range = Range { default: 40.0, ..THRESHOLD };
+/// One failure is no loop.
+pub const LOOP_THRESHOLD: Range = Range { min: 2.0, max: 60_000.0, default: 20.0, unit: "failures" };
+/// New clients per second.
+pub const NEWCOMERS: Range = Range { min: 1.0, max: 1_000_000.0, default: 500.0, unit: "clients per second" };
+/// Half of what a surge weighs: to be new is no offence.
+pub const NEWCOMER_WEIGHT: Range = Range { default: 20.0, ..SCORE };
+/// Calls without an answer: each keeps 64 KiB at the most.
+pub const WEBHOOK_CALLS: Range = Range { min: 1.0, max: 256.0, default: 8.0, unit: "calls" };
 
 /// Requests that pass in each window of a tier that throttles.
 pub const QUOTA: Range = Range { min: 1.0, max: 1_000_000.0, default: 20.0, unit: "requests" };

@@ -1,6 +1,8 @@
 //! What workers keep, share and report.
 
-use super::{BANS, EXCHANGE_MS, Field, Form, LOG_INTERVAL, MAX_KEYS, SKETCH_BUCKETS, SLOTS};
+use super::{
+    BANS, EXCHANGE_MS, Field, Form, LOG_INTERVAL, MAX_KEYS, SKETCH_BUCKETS, SLOTS, WEBHOOK_CALLS, text,
+};
 
 /// The fields, in the order of the reference.
 pub const FIELDS: &[Field] = &[
@@ -19,8 +21,8 @@ pub const FIELDS: &[Field] = &[
     Field {
         path: "tables.sketch_buckets",
         form: Form::Count(SKETCH_BUCKETS),
-        meaning: "Room for what callers owe who lost their slot: eight of them in each of these buckets of memory. One for every three keys that may owe something at once forgets next to none. Rounded up to a power of two.",
-        raising: "More debts are remembered; memory grows by 64 bytes each. A change forgets what only these knew.",
+        meaning: "Room for what callers owe who lost their slot: eight of them in each of these buckets of memory. One for every three keys that may owe something at once forgets next to none. Volume, wallet, loop breaker and first sightings, where they are on, have a sketch of as many buckets each. Rounded up to a power of two.",
+        raising: "More debts and counts are remembered; memory grows by 64 bytes for each of these. A change forgets what only they knew.",
     },
     Field {
         path: "tables.bans",
@@ -45,5 +47,19 @@ pub const FIELDS: &[Field] = &[
         form: Form::Number(LOG_INTERVAL),
         meaning: "At most one event per client in this time.",
         raising: "Fewer events.",
+    },
+    text(
+        "events.webhook.cluster",
+        "name of a cluster",
+        "none: no webhook",
+        "Events are posted to this cluster of Envoy's too, as lines of JSON (`application/x-ndjson`), several at once. What can't be sent is dropped and counted; no request ever waits for it.",
+        "",
+    ),
+    text("events.webhook.path", "path", "/", "The path to post to.", ""),
+    Field {
+        path: "events.webhook.max_concurrent",
+        form: Form::Count(WEBHOOK_CALLS),
+        meaning: "Calls of all workers together that have no answer yet; each worker may make one. Without an answer in 5 seconds a call has failed.",
+        raising: "A slow service gets more at once.",
     },
 ];

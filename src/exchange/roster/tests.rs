@@ -5,7 +5,13 @@ use proptest::prelude::*;
 const LEASE: Nanos = Nanos::from_secs(2);
 
 fn renew(roster: &mut Roster, store: &mut MemStore, held: u32, now: Nanos) -> u32 {
-    roster.renew(store, &mut Vec::new(), Gauges { held, in_flight: 2 * held }, LEASE, now);
+    roster.renew(
+        store,
+        &mut Vec::new(),
+        Gauges { held, in_flight: 2 * held, newcomers: 3 * held },
+        LEASE,
+        now,
+    );
     roster.live(now)
 }
 
@@ -20,7 +26,7 @@ fn workers_count_each_other_and_add_up_what_the_others_hold() {
     }
     for (at, worker) in workers.iter().enumerate() {
         assert_eq!((worker.live(Nanos::from_secs(6)), worker.place()), (4, at as u32));
-        assert_eq!(worker.others(), Gauges { held: 15, in_flight: 30 });
+        assert_eq!(worker.others(), Gauges { held: 15, in_flight: 30, newcomers: 45 });
     }
 }
 

@@ -7,6 +7,7 @@ use weir::exchange::Own;
 use weir::reply::Reply;
 use weir::request::Request;
 use weir::request::headers::{Headers, Pairs};
+use weir::request::outcome::Outcome;
 use weir::shared::mem::MemStore;
 
 use crate::{At, Events, STEP, TICK};
@@ -34,7 +35,7 @@ fn guard(bencher: Bencher, clients: u32) {
     bench(bencher, GUARD, clients);
 }
 
-/// The three rules and all four dimensions of the guard.
+/// The three rules, all four dimensions of the guard, and every detector that counts.
 #[divan::bench(args = [1, 50_000], sample_size = TICK, sample_count = 60)]
 fn everything(bencher: Bencher, clients: u32) {
     bench(bencher, EVERYTHING, clients);
@@ -119,7 +120,7 @@ impl Worker {
             divan::black_box(self.engine.report(self.instance, &decision, &request, at.now));
             divan::black_box(self.reply.write(ruling, &request));
         }
-        self.engine.on_complete(ticket);
+        self.engine.on_complete(ticket, &Outcome::default(), at.now);
         if at.tick {
             self.engine.on_tick(at.now + STEP);
         }

@@ -13,7 +13,7 @@ pub fn describe(plan: &Plan, out: &mut String) {
         let _ = writeln!(out, "\nbans     for {} ({})", span(policy.ban.duration), policy.bans.name());
         bans(plan, out);
     }
-    if policy.holds() {
+    if plan.holds() {
         let most = count(policy.tarpit.max_concurrent, "request");
         let _ = writeln!(out, "\ntarpit   holds {most} at once, each for {}", span(policy.tarpit.delay));
     }

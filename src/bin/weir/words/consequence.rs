@@ -56,6 +56,7 @@ fn answer(plan: &Plan, rule: &Rule, response: &Response) -> String {
         Action::Tarpit => format!("passes after {}", span(plan.policy.tarpit.delay)),
         _ if before => "closed before the handshake".to_owned(),
         Action::Throttle | Action::Challenge => "429 with Retry-After".to_owned(),
+        Action::Shed => "503 with Retry-After".to_owned(),
         Action::Deny | Action::Block => "403".to_owned(),
         Action::Close => "403 and the connection's end".to_owned(),
     };

@@ -109,6 +109,7 @@ fn act(policy: &Policy, action: Action) -> String {
         Action::Tarpit => format!("tarpit: passes after {}", span(policy.tarpit.delay)),
         Action::Throttle => format!("throttle: {}", quota()),
         Action::Challenge => format!("challenge, which acts as throttle in this version: {}", quota()),
+        Action::Shed => "shed: 503".into(),
         Action::Deny => "deny: 403".into(),
         Action::Block => "block: 403, and a ban".into(),
         Action::Close => "close: 403, and the end of the connection".into(),

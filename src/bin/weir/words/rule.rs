@@ -7,6 +7,7 @@ use weir::config::plan::Plan;
 use weir::counters::bucket::Quota;
 use weir::detect::rules::{Host, Listed, Match, Rate, Rule};
 use weir::identity::key::Part;
+use weir::identity::subjects::KeyIndex;
 use weir::policy::Response;
 
 /// The rule at this index of the file.
@@ -98,7 +99,12 @@ fn requests(matches: &Match) -> String {
 
 /// Whom it counts by.
 pub fn key(plan: &Plan, rule: &Rule) -> String {
-    let parts: Vec<String> = plan.keys.parts(rule.key).iter().map(part).collect();
+    parts(plan, rule.key)
+}
+
+/// A key's parts.
+pub fn parts(plan: &Plan, key: KeyIndex) -> String {
+    let parts: Vec<String> = plan.keys.parts(key).iter().map(part).collect();
     match parts.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("combination of {} and {last}", others.join(", ")),
@@ -115,6 +121,7 @@ fn part(part: &Part) -> String {
         Part::Fingerprint(method) => method.name.to_string(),
         Part::Header(name) => format!("value of header {name}"),
         Part::Cookie(name) => format!("value of cookie {name}"),
+        Part::Path => "path".into(),
     }
 }
 
