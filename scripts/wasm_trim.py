@@ -28,6 +28,7 @@ USED = {
     "proxy_on_configure",
     "proxy_on_tick",
     "proxy_on_queue_ready",
+    "proxy_on_http_call_response",
     # connection: src/host/tcp_stream.rs
     "proxy_on_new_connection",
     # HTTP stream: src/host/http_stream.rs

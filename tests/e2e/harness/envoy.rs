@@ -52,7 +52,7 @@ pub fn bootstrap(listeners: &Path, upstream: SocketAddr) -> Value {
         "dynamic_resources": {
             "lds_config": { "resource_api_version": "V3", "path_config_source": { "path": listeners } },
         },
-        "static_resources": { "clusters": [cluster(upstream)] },
+        "static_resources": { "clusters": [cluster("upstream", upstream), cluster("dead", DEAD)] },
         "stats_config": { "stats_tags": stats_tags() },
     })
 }
@@ -70,10 +70,13 @@ fn stats_tags() -> Value {
     tags.into()
 }
 
+/// Nobody listens on port 1.
+const DEAD: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+
 /// Speaks to the upstream as the client speaks to Envoy, so that gRPC arrives as HTTP/2.
-fn cluster(upstream: SocketAddr) -> Value {
+fn cluster(name: &str, upstream: SocketAddr) -> Value {
     json!({
-        "name": "upstream",
+        "name": name,
         "type": "STATIC",
         "connect_timeout": "5s",
         "typed_extension_protocol_options": {
@@ -85,7 +88,7 @@ fn cluster(upstream: SocketAddr) -> Value {
         "circuit_breakers": { "thresholds": [
             { "max_connections": 10_000, "max_pending_requests": 10_000, "max_requests": 10_000 },
         ] },
-        "load_assignment": { "cluster_name": "upstream", "endpoints": [{ "lb_endpoints": [
+        "load_assignment": { "cluster_name": name, "endpoints": [{ "lb_endpoints": [
             { "endpoint": { "address": address(&upstream.ip().to_string(), upstream.port()) } },
         ] }] },
     })

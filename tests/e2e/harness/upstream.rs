@@ -1,11 +1,13 @@
 //! The service behind the proxy: counts what reaches it and answers as the path says.
 //!
-//! `/status/503` answers 503, `/delay/200` answers after 200 ms, `/late/200` answers at once and ends after 200 ms,
-//! `/echo` answers with the request's body, a gRPC request gets `grpc-status: 0` in the trailers, everything else 200
-//! and `hello`.
+//! `/status/503` answers 503, `/flaky` too while it is [failing](Upstream::fail), `/delay/200` answers after 200 ms,
+//! `/late/200` answers at once and ends after 200 ms, `/echo` answers with the request's body, a gRPC request gets
+//! `grpc-status: 0` in the trailers, for `/grpc-status/14` that status, everything else 200 and `hello`. What is posted
+//! to `/events` is kept.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,7 +22,15 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
-type Seen = Arc<Mutex<Vec<Parts>>>;
+/// What the upstream has seen, and how it answers.
+#[derive(Default)]
+struct State {
+    seen: Mutex<Vec<Parts>>,
+    posted: Mutex<Vec<Bytes>>,
+    fails: AtomicBool,
+}
+
+type Seen = Arc<State>;
 
 pub struct Upstream {
     pub address: SocketAddr,
@@ -32,25 +42,38 @@ impl Upstream {
     pub async fn start() -> Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Arc::new(Mutex::new(Vec::new()));
+        let seen = Seen::default();
         let accepting = tokio::spawn(accept(listener, Arc::clone(&seen)));
         Upstream { address, seen, accepting }
     }
 
     /// How many requests reached the upstream.
     pub fn total(&self) -> usize {
-        self.seen.lock().unwrap().len()
+        self.seen.seen.lock().unwrap().len()
     }
 
     /// How many of them were for exactly this path (with its query, as it came).
     pub fn requests(&self, path: &str) -> usize {
         let for_path = |parts: &&Parts| parts.uri.path_and_query().is_some_and(|p| p.as_str() == path);
-        self.seen.lock().unwrap().iter().filter(for_path).count()
+        self.seen.seen.lock().unwrap().iter().filter(for_path).count()
+    }
+
+    /// From now on `/flaky` fails, or does not.
+    pub fn fail(&self, fails: bool) {
+        self.seen.fails.store(fails, Ordering::SeqCst);
+    }
+
+    /// The lines that were posted to `/events`.
+    pub fn posted_lines(&self) -> Vec<serde_json::Value> {
+        let posted = self.seen.posted.lock().unwrap();
+        let lines =
+            posted.iter().flat_map(|body| body.split(|byte| *byte == b'\n')).filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
     /// The headers of the latest request.
     pub fn last_headers(&self) -> HeaderMap {
-        self.seen.lock().unwrap().last().expect("no request reached the upstream").headers.clone()
+        self.seen.seen.lock().unwrap().last().expect("no request reached the upstream").headers.clone()
     }
 }
 
@@ -80,17 +103,24 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
         .headers
         .get("content-type")
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
-    seen.lock().unwrap().push(parts);
+    seen.seen.lock().unwrap().push(parts);
     // Read to the end, so that the connection can serve the next request.
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
 
+    if path == "/events" {
+        seen.posted.lock().unwrap().push(body.clone());
+    }
     if let Some(ms) = path.strip_prefix("/delay/").and_then(|ms| ms.parse().ok()) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
-    let status = path.strip_prefix("/status/").and_then(|code| code.parse().ok()).unwrap_or(200_u16);
+    let fails = path == "/flaky" && seen.fails.load(Ordering::SeqCst);
+    let usual = if fails { 503_u16 } else { 200 };
+    let status = path.strip_prefix("/status/").and_then(|code| code.parse().ok()).unwrap_or(usual);
     let response = Response::builder().status(status);
     let response = if is_grpc {
-        response.header("content-type", "application/grpc").body(grpc_body())
+        response
+            .header("content-type", "application/grpc")
+            .body(grpc_body(path.strip_prefix("/grpc-status/").unwrap_or("0")))
     } else if let Some(ms) = path.strip_prefix("/late/").and_then(|ms| ms.parse().ok()) {
         response.body(late_body(Duration::from_millis(ms)))
     } else {
@@ -100,10 +130,10 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
     Ok(response.unwrap())
 }
 
-/// One empty message, then the trailers that say OK.
-fn grpc_body() -> Body {
-    let trailers =
-        HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from_static("0"))]);
+/// One empty message, then the trailers with the status.
+fn grpc_body(status: &str) -> Body {
+    let status = HeaderValue::from_str(status).unwrap();
+    let trailers = HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), status)]);
     Full::from(&[0; 5][..]).with_trailers(std::future::ready(Some(Ok(trailers)))).boxed_unsync()
 }
 
