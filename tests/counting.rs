@@ -58,8 +58,8 @@ fn beyond_it_a_caller_is_refused_on_all_workers_until_it_comes_less_often() {
     for workers in [1, 2, 4] {
         let mut process = process(workers, r#""volume": {"threshold": 80, "tarpit_threshold": 80}"#);
         let (passed, _, refused) = sent(&mut process, 200, 10, &get(A));
-        // One worker knows at once; several know what the others counted up to their last exchange, here 40 requests.
-        assert!(passed < 80 + 40 && passed + refused == 2_000, "{workers} workers: {passed}");
+        // One worker knows at once; several don't know all that the others counted, an eighth of the threshold here.
+        assert!(passed <= 80 + 10 && passed + refused == 2_000, "{workers} workers: {passed}");
         process.wait_ms(3_000);
         assert_eq!(sent(&mut process, 20, 5, &get(A)).0, 100, "{workers} workers");
     }
@@ -101,7 +101,7 @@ fn a_bot_over_five_thousand_addresses_with_one_token_is_limited_as_one() {
             let stolen = get(&from).header("x-api-key", "stolen");
             passed += usize::from(process.call_on(n as usize % workers, &stolen) == Got::Pass);
         }
-        assert!(passed < 80 + 110, "{workers} workers: {passed} of 5,000 passed");
+        assert!((79..=90).contains(&passed), "{workers} workers: {passed} of 5,000 passed");
         assert_eq!(process.passes(20, &get(B).header("x-api-key", "own")), 20);
         assert_eq!(process.passes(20, &get(A)), 20, "who has no token has no wallet");
         let told = process.decide_on(0, &get(B).header("x-api-key", "stolen"));
@@ -172,8 +172,8 @@ fn a_retry_loop_is_answered_in_place_of_an_upstream_that_sees_almost_none_of_it(
             process.wait_ms(10);
             seen += usize::from(tries(&mut process, n % workers, &call));
         }
-        // Twenty at first and ten per tick; workers that don't know of each other's yet let through as many each.
-        assert!(seen <= workers * (20 + 7 * 10), "{workers} workers: {seen} of 6,000 in a minute");
+        // Twenty at first and ten per tick, and what workers don't know of each other's yet.
+        assert!(seen <= 20 + 7 * 10 + (workers - 1) * 24, "{workers} workers: {seen} of 6,000 in a minute");
         let Got::Refused(action) = process.call_on(0, &call) else { panic!() };
         assert_eq!(action, Action::Shed);
         assert_eq!(process.call_on(0, &get(A).path("/basket")), Got::Pass, "another path");

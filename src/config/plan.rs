@@ -189,13 +189,15 @@ impl Plan {
 
     /// How a detector counts; `None`: it is off.
     pub fn counts(&self, detector: Detector) -> Option<counts::Settings> {
-        let (tick, most) = match detector {
+        let (tick, threshold) = match detector {
             Detector::Loops => {
                 self.detectors.loops.map(|loops| (loops.settings.tick, loops.settings.threshold))?
             }
-            banded => self.bands(banded).map(|bands| (bands.settings.tick, MOST_COUNTED))?,
+            banded => self.bands(banded).map(|bands| (bands.settings.tick, bands.settings.threshold))?,
         };
-        Some(counts::Settings { lines: self.exchange.rounded().sketch_buckets, tick, most })
+        // What is above the threshold of failures would outlast the failures.
+        let most = if detector == Detector::Loops { threshold } else { MOST_COUNTED };
+        Some(counts::Settings { lines: self.exchange.rounded().sketch_buckets, tick, threshold, most })
     }
 
     /// Does a signal's weight count towards tiers that bind?

@@ -118,9 +118,15 @@ impl<S: Store> Counting<S> {
         }
     }
 
-    /// Exchanges with the other workers.
-    pub fn publish(&mut self, now: Nanos) {
+    /// Exchanges with the other workers, of which there are so many with this one.
+    pub fn publish(&mut self, live: u32, now: Nanos) {
+        self.share(live);
         self.limits.iter_mut().flatten().for_each(|watch| watch.counts.publish(now));
+    }
+
+    /// Says how many workers share the callers.
+    pub fn share(&mut self, live: u32) {
+        self.limits.iter_mut().flatten().for_each(|watch| watch.counts.share(live));
     }
 
     /// Newcomers per second here, to be told to the others.

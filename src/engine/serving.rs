@@ -110,6 +110,7 @@ impl<S: Store + Clone> Serving<S> {
         self.bans.reconfigure(latest.bans, now);
         self.learn_by(plans, now);
         self.counting.reconfigure(plans);
+        self.counting.share(self.exchange.live(now));
         if self.names.quotas.window() != latest.policy.quota.window {
             let (seed, epoch) = self.exchange.seed();
             self.names.quotas = Quotas::new(&seed, epoch, latest.policy.quota.window);
@@ -155,7 +156,7 @@ impl<S: Store + Clone> Serving<S> {
             self.forget();
         }
         self.counting.hear(tick.others.newcomers);
-        self.counting.publish(now);
+        self.counting.publish(self.exchange.live(now), now);
         self.bans.tick(now);
         if let Some(surge) = &mut self.surge {
             surge.share(self.exchange.live(now));

@@ -11,9 +11,13 @@
 //!   [`PLACES`] [`Tally`]s, which are exchanged; where they are more, those with the largest counts are. So a flood of
 //!   keys that come once costs no shared call and displaces nobody who comes often.
 //! * An exchange reads and writes each of 256 [`Shard`]s that has something to tell: at most 256 of each, of 4 KiB.
+//! * Near the threshold a worker does not wait for it. Where `live` workers share the callers, a key that has come to
+//!   `threshold / (2·live)` here is told of, and heard of, after each `threshold / (8·live)` events more: one read and one write
+//!   of 4 KiB, [`ASKS`] of which a worker may spend. So of a burst that comes to all workers at once less than five eighths of a
+//!   threshold pass beyond it; without asking, it would be a threshold for each worker.
 //! * Error: the estimate is never above the true decayed count but for two keys of one line and tag (2e-9 per newcomer,
-//!   see [`Sketch`]), and below it by what the others counted since their last exchange before this worker's, two
-//!   intervals at most, and by keys that came to them once.
+//!   see [`Sketch`]), and below it by what the others have not told yet: of a key far below its threshold, what they
+//!   counted since their last exchange before this worker's, two intervals at most; and keys that came to them once.
 //! * Full: a table or shard without a place for a key leaves it to each worker's own count, which is counted here.
 //! * Bytes: see [`memory_bytes`]; in shared data at most [`SHARED_BYTES`] per process.
 
@@ -23,6 +27,7 @@ mod tally;
 pub use shard::{ENTRY_BYTES, MAX_BYTES, MAX_ENTRIES, Shard};
 pub use tally::Tally;
 
+use crate::counters::bucket::{Charge, Quota};
 use crate::counters::marks::Marks;
 use crate::counters::sketch::{self, Sketch};
 use crate::counters::table::{self, Slot, Table};
@@ -43,6 +48,9 @@ pub const SHARED_BYTES: u64 = SHARDS as u64 * MAX_BYTES as u64;
 /// A key that comes so often within its decay is told of.
 const TOLD_FROM: u32 = 2;
 
+/// What a worker may ask between exchanges: 5,000 times a second, 1,000 at once. At some 3 µs each, 1.5 % of a core.
+pub const ASKS: Quota = Quota { interval: Nanos(200_000), burst: 1_000, charge: Charge::Admitted };
+
 /// Exchanges in which the whole table is swept once.
 const SWEEP_EXCHANGES: usize = 32;
 
@@ -57,7 +65,9 @@ pub struct Settings {
     pub lines: u32,
     /// Time in which a count halves.
     pub tick: Nanos,
-    /// Events beyond these are not counted: what is above a threshold must not outlast it.
+    /// What is judged by: near it the workers ask each other.
+    pub threshold: u32,
+    /// Events beyond these are not counted.
     pub most: u32,
 }
 
@@ -68,6 +78,8 @@ pub struct Stats {
     pub sketch: sketch::Stats,
     /// The table's.
     pub table: table::Stats,
+    /// Requests that asked the process what it has counted.
+    pub asks: u64,
     /// Keys whose count the others could not be told of: evicted before, or without a place in shared data.
     pub untold: u64,
     /// Exchanges with a shard that failed. They are tried again with the next.
@@ -85,6 +97,10 @@ pub struct Counts<S> {
     table: Table<Tally>,
     /// Slots with something to tell.
     dirty: Marks,
+    /// Workers that share the callers.
+    live: u32,
+    /// What is left to ask, as a bucket's time.
+    asks: Nanos,
     stats: Stats,
     /// The value that is being read or written, and who takes part in it: allocated once.
     blob: Vec<u8>,
@@ -121,6 +137,8 @@ impl<S: Store> Counts<S> {
             dirty: Marks::new(table.slots()),
             told: Vec::with_capacity(table.slots_per_range()),
             table,
+            live: 1,
+            asks: Nanos::ZERO,
             stats: Stats::default(),
             blob: Vec::with_capacity(MAX_BYTES),
         }
@@ -139,7 +157,16 @@ impl<S: Store> Counts<S> {
         tally.add(ONE);
         self.table.put(slot, tally);
         self.dirty.set(slot, true);
+        if self.should_ask(&tally, now) {
+            self.ask(slot, tick, now);
+            tally = self.table.cell(slot);
+        }
         own.max(tally.sixteenths() >> FRACTION)
+    }
+
+    /// Says how many workers share the callers.
+    pub fn share(&mut self, live: u32) {
+        self.live = live.max(1);
     }
 
     /// What a key's events come to.
@@ -191,6 +218,7 @@ impl<S: Store> Counts<S> {
         self.sketch = Sketch::new(self.settings.lines, self.settings.tick);
         self.table.clear();
         self.dirty.clear();
+        self.asks = Nanos::ZERO; // the clock may be another
     }
 
     /// What happened so far.
@@ -201,6 +229,22 @@ impl<S: Store> Counts<S> {
     /// The time in which a count halves.
     pub fn halving(&self) -> Nanos {
         self.settings.tick
+    }
+
+    /// Is the key so near its threshold that the others should hear of it now? Beyond it what this worker knows is enough.
+    fn should_ask(&self, tally: &Tally, now: Nanos) -> bool {
+        let threshold = self.settings.threshold.saturating_mul(ONE);
+        self.live > 1
+            && (threshold / (2 * self.live)..threshold).contains(&tally.sixteenths())
+            && tally.pending() >= (threshold / (8 * self.live)).max(ONE)
+            && ASKS.admits(self.asks, now)
+    }
+
+    fn ask(&mut self, slot: Slot, tick: u32, now: Nanos) {
+        self.asks = ASKS.charged(self.asks, now);
+        self.stats.asks += 1;
+        let shard = slot.index() / self.table.slots_per_range();
+        self.publish_shard(shard, slot.index()..slot.index() + 1, tick);
     }
 
     fn tick(&self, now: Nanos) -> u32 {
@@ -219,7 +263,7 @@ impl<S: Store> Counts<S> {
             self.stats.untold += 1;
             return None;
         };
-        let lost = placed.evicted.is_some_and(|(_, tally)| tally.at(tick).is_pending());
+        let lost = placed.evicted.is_some_and(|(_, tally)| tally.at(tick).pending() > 0);
         self.stats.untold += u64::from(lost);
         self.table.put(placed.slot, Tally::heard((own - 1) << FRACTION, tick));
         Some(placed.slot)

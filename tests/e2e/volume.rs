@@ -91,8 +91,8 @@ async fn a_bot_over_five_thousand_addresses_with_one_token_is_limited_as_one() {
     }
     let passed: usize = lanes.join_all().await.into_iter().sum();
     println!("{passed} of 5,000 passed");
-    // What the other worker counted since its last exchange is not known: at most as much again, in this burst.
-    assert!((79..=79 * 2).contains(&passed), "{passed} of 5,000 passed");
+    // What the other worker has not told yet: an eighth of the threshold, and what is on its way.
+    assert!((79..=100).contains(&passed), "{passed} of 5,000 passed");
     assert_eq!(upstream.total(), passed);
     assert_eq!(served(&mut proxy.http1(), 20, get("/").header("x-api-key", "own")).await, 20);
 

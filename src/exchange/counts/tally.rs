@@ -41,9 +41,9 @@ impl Tally {
         process.max(self.heard).saturating_add(self.pending).min(most)
     }
 
-    /// Is there something to tell?
-    pub fn is_pending(&self) -> bool {
-        self.pending > 0
+    /// What is to be told, in sixteenths.
+    pub fn pending(&self) -> u32 {
+        self.pending
     }
 }
 

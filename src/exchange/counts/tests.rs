@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const TICK: Nanos = Nanos::from_secs(1);
 const EXCHANGE: Nanos = Nanos::from_millis(200);
-const SETTINGS: Settings = Settings { lines: 1_024, tick: TICK, most: 65_535 };
+const SETTINGS: Settings = Settings { lines: 1_024, tick: TICK, threshold: 60_000, most: 65_535 };
 
 fn workers(count: usize, settings: Settings) -> Vec<Counts<MemStore>> {
     let store = MemStore::new();
@@ -58,6 +58,26 @@ fn workers_judge_by_what_all_of_them_counted() {
             found.iter().all(|estimate| (least..=alone + 1).contains(estimate)),
             "{count}: {found:?} of {alone}"
         );
+    }
+}
+
+#[test]
+fn of_a_burst_on_all_workers_at_once_little_passes_beyond_the_threshold() {
+    for (count, threshold) in [(2, 80), (4, 80), (16, 80), (16, 10), (2, 1_000)] {
+        let mut all = workers(count, Settings { threshold, ..SETTINGS });
+        all.iter_mut().for_each(|worker| worker.share(count as u32));
+        let passed = (0..8_000)
+            .filter(|n| all[n % count].observe(key(1), TICK + Nanos(*n as u64 * 5_000)) < threshold)
+            .count();
+        // Two events of a key are not told of on each worker.
+        let most = threshold as usize * 13 / 8 + 2 * count;
+        println!("{count} workers: {passed} of at most {threshold}");
+        assert!(
+            passed >= threshold as usize - 1 && passed <= most,
+            "{count} workers: {passed} of {threshold}"
+        );
+        let asks: u64 = all.iter().map(|worker| worker.stats().asks).sum();
+        assert!(asks <= 16 * count as u64, "{count} workers: {asks} asks");
     }
 }
 
