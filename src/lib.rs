@@ -10,18 +10,19 @@
 //!    * whether the request is judged at all: [`identity::exempt`], trusted addresses, CORS preflights;
 //!    * whether somebody who calls is banned: [`bans`], one list for all workers of the process;
 //!    * what is noticed: [`detect`]. The operator's rates are in [`detect::rules`], counted by [`exchange`], the ledger
-//!      that the workers share, in the fixed memory of [`counters`]. What is unusual, for whom and by how much, is found by
-//!      [`detect::surge`], which learns what is usual from all workers together;
+//!      that the workers share, in the fixed memory of [`counters`]. Who comes too often is found by [`detect::volume`], who
+//!      repeats what fails by [`detect::loops`]: these answer by themselves. What is unusual, for whom and by how much, is found
+//!      by [`detect::surge`], which learns what is usual from all workers together, and who is new by [`detect::novelty`];
 //!    * how threatening that is: [`score`] adds up the signals;
-//!    * what follows: [`policy`]. A rule that matched or a tier that the score reaches, whichever is more severe, is the
-//!      ruling that binds, or that would. Refusals are charged to a ledger, and who has been charged too much is banned.
+//!    * what follows: [`policy`]. A rule that matched, a detector's answer or a tier that the score reaches, whichever is most
+//!      severe, is the ruling that binds, or that would. Refusals are charged to a ledger, and who has been charged too much is banned.
 //! 3. Most requests pass, and that is all. Where something is to be told, [`engine::Engine::report`] counts it, says why,
 //!    and makes events, at most one of a kind per subject and interval ([`telemetry`]); [`reply`] turns a ruling that
 //!    refuses into status, headers and body, and `host` sends them. A request that is to wait is [held](policy::tarpit).
-//! 4. When the request has ended, whatever became of it, [`engine::Engine::on_complete`] takes its ticket back. Did its
-//!    caller reset it or break the protocol, [`engine::Engine::on_fault`] judges that.
+//! 4. When the request has ended, whatever became of it, [`engine::Engine::on_complete`] takes its ticket back, and
+//!    learns whether the upstream failed. Did its caller reset it or break the protocol, [`engine::Engine::on_fault`] judges that.
 //! 5. Between requests [`engine::Engine::on_tick`] exchanges with the other workers, and `host` lets those go on who were
-//!    held, and carries the numbers out. A new ban does not wait for that: a notice wakes the other workers.
+//!    held, and carries the numbers and the events out. A new ban does not wait for that: a notice wakes the other workers.
 //!
 //! What the operator writes is read by [`config`] and compiled to a [`config::plan::Plan`], which can't be wrong and
 //! doesn't change; [`engine::Engine::configure`] puts it in force. Nothing in the core reads a clock, calls the host

@@ -314,3 +314,63 @@ fn a_clock_that_begins_anew_forgets_and_goes_on() {
     assert_eq!(process.passes(10, &get(A)), 10);
     assert!(process.passes(200, &get(A)) < 60, "and counts again");
 }
+
+#[test]
+fn who_is_exempt_or_trusted_and_preflights_are_counted_by_no_detector() {
+    let mut process = Process::new(
+        1,
+        &enforce(
+            r#""volume": {"threshold": 2}, "wallet": {"threshold": 2}, "loop_breaker": {"threshold": 2},
+            "first_sighting": {"rate_threshold": 1}, "exempt": [{"path": "/healthz"}],
+            "client": {"trusted_ips": ["192.0.2.1"]}"#,
+        ),
+    );
+    process.status = 503;
+    let preflight =
+        get(A).method("OPTIONS").header("origin", "https://a").header("access-control-request-method", "GET");
+    for call in [get(A).path("/healthz"), get("192.0.2.1"), preflight] {
+        assert_eq!(process.passes(50, &call.header("x-api-key", "k")), 50);
+    }
+    assert_eq!(process.metric("weir_first_sightings_total"), 0);
+    assert_eq!(process.passes(50, &get(A).header("x-api-key", "k")), 1, "and others are");
+}
+
+#[test]
+fn a_caller_that_makes_up_paths_hides_from_the_count_of_paths_and_from_no_other_and_pushes_nobody_out() {
+    let mut process =
+        process(1, r#""volume": {"threshold": 20, "tarpit_threshold": 20}, "wallet": {"threshold": 20}"#);
+    assert!(process.passes(200, &get(B).path("/login")) < 20);
+    let mut passed = 0;
+    for n in 0..200_000 {
+        let path = format!("/{n}");
+        let call = get(A).path(&path);
+        passed += usize::from(process.call_on(0, &call) == Got::Pass);
+    }
+    assert_eq!(passed, 200_000, "a key of client and path can't tell");
+    assert_eq!(
+        process.call_on(0, &get(B).path("/login")),
+        Got::Refused(Action::Throttle),
+        "who is known stays known"
+    );
+    let held = |process: &mut Process| {
+        let paths = (0..100).map(|n| format!("/{n}")).collect::<Vec<_>>();
+        let calls = paths.iter().map(|path| get(A).path(path).header("x-api-key", "k"));
+        calls.filter(|call| process.call_on(0, call) == Got::Pass).count()
+    };
+    assert!(held(&mut process) <= 20, "its credential can");
+    process.configure(&enforce(
+        r#""volume": {"key": ["client", "route"], "threshold": 20, "tarpit_threshold": 20}"#,
+    ));
+    assert!(held(&mut process) < 20, "and so can its route");
+}
+
+#[test]
+fn failures_never_lead_to_a_ban() {
+    let mut process = process(1, r#""loop_breaker": {"threshold": 2}, "policy": {"ledger": {"limit": 1}}"#);
+    for _ in 0..500 {
+        process.wait_ms(100);
+        tries(&mut process, 0, &get(A).path("/orders"));
+    }
+    assert_eq!(process.metric("weir_bans_active"), 0);
+    assert_eq!(process.metric("weir_ledger_charges_total"), 0);
+}

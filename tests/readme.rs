@@ -46,6 +46,24 @@ fn the_table_of_metrics_is_the_codes() {
     holds("metrics", &metrics_table());
 }
 
+#[test]
+fn every_number_in_the_table_of_volumes_is_true() {
+    let readme = fs::read_to_string("README.md").unwrap();
+    let rows = readme.lines().skip_while(|line| !line.starts_with("| `threshold` | `tick_seconds` |"));
+    let mut seen = 0;
+    for row in rows.skip(2).take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [threshold, tick] = [0, 1].map(|at| cells[at].trim_matches('`'));
+        let text = format!(r#"{{"volume": {{"threshold": {threshold}, "tick_seconds": {tick}}}}}"#);
+        let plan = config::parse(text.as_bytes()).unwrap_or_else(|errors| panic!("{row}\n{errors}"));
+        let settings = plan.detectors.volume.unwrap().settings;
+        assert_eq!(cells[2], format!("{} every {tick} s", settings.steady()), "{row}");
+        assert_eq!(cells[3], (settings.threshold - 1).to_string(), "{row}");
+        seen += 1;
+    }
+    assert!(seen >= 4);
+}
+
 /// The texts of all fenced blocks of one language.
 fn blocks(readme: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
