@@ -224,9 +224,9 @@ impl<S: Store + Clone> Engine<S> {
         }
         let by_print = found.by_print;
         let mut rulings = Rulings::of_rules(&plan.policy, found.hits);
-        let mut signals = Signals::default();
+        let (mut signals, mut watched) = (Signals::default(), None);
         if is_request {
-            serving.limit(plan, request, &mut subjects, &mut rulings, now);
+            watched = serving.limit(plan, request, &mut subjects, &mut rulings, now);
             signals = serving.notice(plan, request, &mut subjects, !rulings.refuse(), now);
         }
         let threat = Threat::of(signals.iter());
@@ -234,7 +234,7 @@ impl<S: Store + Clone> Engine<S> {
         serving.weigh(plan, [binding, threat], &signals, &mut subjects, &mut rulings, now);
         let banned = serving.punish(&plan.policy, binding, &signals, &mut subjects, &rulings, now);
         let suspect = serving.meet_suspect(&source, now);
-        let watched = if is_request { serving.watch(plan, request, &mut subjects, &rulings) } else { None };
+        let watched = watched.filter(|_| !rulings.refuse());
         Some(Decision {
             happens,
             rulings,

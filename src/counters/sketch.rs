@@ -9,7 +9,8 @@
 //!   is estimated at `n` in its first tick, and below `2·n` ever.
 //! * Error: for a key that holds its word, between `x − 1⅛` and `x`, the exact decayed count (a sixteenth or less is
 //!   lost per halving, an eighth altogether; the rest is rounded down). Above `x` only where another key of the line
-//!   has the same tag: 8 in 2^32 = 2e-9 per newcomer. Counts stop at 65,535.
+//!   has the same tag: 8 in 2^32 = 2e-9 per newcomer. Counts stop at 65,535, or at
+//!   [less](Sketch::up_to).
 //! * First sighting: the key has no word. False "seen before": the 2e-9 above. False "first": its word was taken.
 //! * Full: a newcomer always gets in, and displaces the word of its line that will be worth nothing first: *tick of
 //!   the last event + log2 of the count + [`KEPT`] if the key was seen more than once*. So **keys that are seen once
@@ -61,6 +62,8 @@ pub struct Stats {
 /// The sketch. See the [module](self) for how it works.
 pub struct Sketch {
     lines: Lines,
+    /// What counts stop at.
+    most: u32,
     tick: Nanos,
     /// The tick of the latest event, and when it ends.
     epoch: u64,
@@ -74,11 +77,24 @@ impl Sketch {
     pub fn new(lines: u32, tick: Nanos) -> Sketch {
         Sketch {
             lines: Lines::new(lines),
+            most: MAX_COUNT,
             tick: tick.max(Nanos(1)),
             epoch: 0,
             ends: Nanos::ZERO,
             stats: Stats::default(),
         }
+    }
+
+    /// The same with counts that stop at `most` (at most 65,535) events.
+    #[must_use]
+    pub fn up_to(mut self, most: u32) -> Sketch {
+        self.stop_at(most);
+        self
+    }
+
+    /// From now on counts stop at `most`.
+    pub fn stop_at(&mut self, most: u32) {
+        self.most = most.saturating_mul(ONE).clamp(ONE, MAX_COUNT);
     }
 
     /// Bytes that [`Sketch::new`] allocates.
@@ -102,7 +118,7 @@ impl Sketch {
             return FIRST;
         };
         let Some(place) = line.get_mut(at) else { return FIRST };
-        let seen = Word(*place).seen_again(epoch);
+        let seen = Word(*place).seen_again(epoch, self.most);
         *place = seen.0;
         Sighting { estimate: seen.estimate(epoch), first: false }
     }
@@ -212,8 +228,8 @@ impl Word {
         self.decayed(epoch) >> FRACTION
     }
 
-    fn seen_again(self, epoch: u32) -> Word {
-        self.with(BACK, epoch, self.decayed(epoch) + ONE)
+    fn seen_again(self, epoch: u32, most: u32) -> Word {
+        self.with(BACK, epoch, (self.decayed(epoch) + ONE).min(most))
     }
 
     /// The tick in which the word is worth nothing any more, counted from one that lies before all: when its count

@@ -2,10 +2,10 @@
 
 use super::serving::Serving;
 use crate::config::plan::{Armed, Plan};
-use crate::detect::Detector;
 use crate::detect::novelty::Novelty;
 use crate::detect::signal::Signal;
 use crate::detect::volume::Band;
+use crate::detect::{Detector, loops};
 use crate::exchange::counts::{self, Counts};
 use crate::hash::{Family, Seed, SubjectHash};
 use crate::identity::subjects::{Keys, Subjects};
@@ -165,7 +165,8 @@ impl<S: Store> Counting<S> {
 }
 
 impl<S: Store> Serving<S> {
-    /// The rulings of detectors that answer by themselves compete with those of rules: the more severe one stays.
+    /// The rulings of detectors that answer by themselves compete with those of rules: the more severe one stays. What comes
+    /// back is to be learned from, should the request go on to the upstream.
     pub fn limit(
         &mut self,
         plan: &Plan,
@@ -173,15 +174,18 @@ impl<S: Store> Serving<S> {
         subjects: &mut Subjects,
         rulings: &mut Rulings,
         now: Nanos,
-    ) {
+    ) -> Option<Watched> {
         for detector in [Detector::Volume, Detector::Wallet] {
             if let Some(ruling) = self.excess(plan, detector, subjects, now) {
                 rulings.compete(ruling);
             }
         }
-        if let Some(ruling) = self.open_breaker(plan, request, subjects, now) {
+        let breaker = plan.detectors.loops?;
+        let subject = attempt(request, subjects)?;
+        if let Some(ruling) = self.open(&breaker, subject, now) {
             rulings.compete(ruling);
         }
+        Some(Watched { subject, is_grpc: request.is_grpc() })
     }
 
     /// Somebody comes too often.
@@ -209,15 +213,8 @@ impl<S: Store> Serving<S> {
     }
 
     /// Somebody repeats what fails.
-    fn open_breaker(
-        &mut self,
-        plan: &Plan,
-        request: &Request,
-        subjects: &mut Subjects,
-        now: Nanos,
-    ) -> Option<Ruling> {
-        let Armed { settings, mode } = plan.detectors.loops?;
-        let subject = attempt(request, subjects)?;
+    fn open(&self, breaker: &Armed<loops::Settings>, subject: SubjectHash, now: Nanos) -> Option<Ruling> {
+        let Armed { settings, mode } = *breaker;
         let failures = self.counting.look(Detector::Loops, subject, now);
         let wait = settings.open(failures, subject, now)?;
         Some(Ruling {
@@ -226,18 +223,6 @@ impl<S: Store> Serving<S> {
             counted: Some(Counted { key: settings.key, subject }),
             limit: Some(Limit { requests: settings.threshold, window: settings.tick, wait }),
         })
-    }
-
-    /// The request whose end should be learned: one that goes on to the upstream.
-    pub fn watch(
-        &self,
-        plan: &Plan,
-        request: &Request,
-        subjects: &mut Subjects,
-        rulings: &Rulings,
-    ) -> Option<Watched> {
-        plan.detectors.loops.filter(|_| !rulings.refuse())?;
-        Some(Watched { subject: attempt(request, subjects)?, is_grpc: request.is_grpc() })
     }
 
     /// An attempt has failed.

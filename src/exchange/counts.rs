@@ -54,6 +54,9 @@ pub const ASKS: Quota = Quota { interval: Nanos(200_000), burst: 1_000, charge: 
 /// Exchanges in which the whole table is swept once.
 const SWEEP_EXCHANGES: usize = 32;
 
+/// Ticks after which nothing is left of any count: it has 20 bits.
+const FORGOTTEN: u32 = 20;
+
 /// Bits of a count's fraction, those of the sketch's.
 const FRACTION: u32 = 4;
 const ONE: u32 = 1 << FRACTION;
@@ -97,6 +100,8 @@ pub struct Counts<S> {
     table: Table<Tally>,
     /// Slots with something to tell.
     dirty: Marks,
+    /// The tick of the latest event.
+    latest: u32,
     /// Workers that share the callers.
     live: u32,
     /// What is left to ask, as a bucket's time.
@@ -133,10 +138,11 @@ impl<S: Store> Counts<S> {
             store,
             kind,
             settings,
-            sketch: Sketch::new(settings.lines, settings.tick),
+            sketch: Sketch::new(settings.lines, settings.tick).up_to(settings.most),
             dirty: Marks::new(table.slots()),
             told: Vec::with_capacity(table.slots_per_range()),
             table,
+            latest: 0,
             live: 1,
             asks: Nanos::ZERO,
             stats: Stats::default(),
@@ -146,15 +152,12 @@ impl<S: Store> Counts<S> {
 
     /// Counts one event of a key, and says what it comes to with this one.
     pub fn observe(&mut self, key: Key, now: Nanos) -> u32 {
-        let known = self.look(key, now);
-        if known >= self.settings.most {
-            return known;
-        }
-        let own = self.sketch.observe(key, now).estimate;
         let tick = self.tick(now);
+        self.latest = self.latest.max(tick);
+        let own = self.sketch.observe(key, now).estimate;
         let Some(slot) = self.place(key, own, tick) else { return own };
         let mut tally = self.table.cell(slot).at(tick);
-        tally.add(ONE);
+        tally.add(ONE, self.settings.most.saturating_mul(ONE));
         self.table.put(slot, tally);
         self.dirty.set(slot, true);
         if self.should_ask(&tally, now) {
@@ -172,6 +175,9 @@ impl<S: Store> Counts<S> {
     /// What a key's events come to.
     pub fn look(&self, key: Key, now: Nanos) -> u32 {
         let tick = self.tick(now);
+        if tick.saturating_sub(self.latest) > FORGOTTEN {
+            return 0;
+        }
         let told = self.table.find(key).map(|slot| self.table.cell(slot).at(tick).sixteenths() >> FRACTION);
         self.sketch.estimate(key, now).max(told.unwrap_or_default())
     }
@@ -203,22 +209,21 @@ impl<S: Store> Counts<S> {
     pub fn reconfigure(&mut self, settings: Settings) {
         let same = (settings.lines, settings.tick) == (self.settings.lines, self.settings.tick);
         if !same {
-            // The old one goes first: the memory of a module never shrinks, so it must not hold both.
-            self.sketch = Sketch::new(0, settings.tick);
-            self.sketch = Sketch::new(settings.lines, settings.tick);
-            self.table.clear();
-            self.dirty.clear();
+            self.settings = settings;
+            self.clear();
         }
+        self.sketch.stop_at(settings.most);
         self.settings = settings;
     }
 
     /// Forgets every key: under another seed or clock none is found again.
     pub fn clear(&mut self) {
+        // The old one goes first: the memory of a module never shrinks, so it must not hold both.
         self.sketch = Sketch::new(0, self.settings.tick);
-        self.sketch = Sketch::new(self.settings.lines, self.settings.tick);
+        self.sketch = Sketch::new(self.settings.lines, self.settings.tick).up_to(self.settings.most);
         self.table.clear();
         self.dirty.clear();
-        self.asks = Nanos::ZERO; // the clock may be another
+        (self.latest, self.asks) = (0, Nanos::ZERO); // the clock may be another
     }
 
     /// What happened so far.

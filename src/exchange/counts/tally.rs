@@ -25,9 +25,10 @@ impl Tally {
         Tally { tick: self.tick.max(tick), heard: self.heard >> age, pending: self.pending >> age }
     }
 
-    /// Counts more.
-    pub fn add(&mut self, sixteenths: u32) {
-        self.pending = self.pending.saturating_add(sixteenths);
+    /// Counts more, as far as it does not come to more than `most`.
+    pub fn add(&mut self, sixteenths: u32, most: u32) {
+        let room = most.saturating_sub(self.sixteenths());
+        self.pending = self.pending.saturating_add(sixteenths.min(room));
     }
 
     /// What it comes to.
