@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::front::Front;
+use super::front::Front;
 
 /// Compiling a module of half a megabyte, three instances of it, on a busy machine.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -80,6 +80,11 @@ impl Proxy {
             nanos += text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0);
         }
         Ok(Duration::from_nanos(nanos))
+    }
+
+    /// Its counters and gauges whose names match this expression, as Prometheus gets them.
+    pub fn metrics(&self, filter: &str) -> io::Result<String> {
+        get(self.admin, &format!("/stats/prometheus?filter={filter}"))
     }
 
     /// TLS handshakes that it has finished so far, as it counts them itself.

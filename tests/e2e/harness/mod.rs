@@ -29,6 +29,8 @@ mod observe;
 mod openssl;
 mod proxy;
 mod raw;
+#[path = "../../support/stats_tags.rs"]
+mod stats_tags;
 mod streams;
 pub mod tls;
 mod upstream;

@@ -1,0 +1,54 @@
+//! The two Envoys: the same front, with one worker each, and one filter that differs.
+
+use std::path::{Path, PathBuf};
+
+use super::front::Front;
+pub use super::proxy::Proxy;
+use super::wasm_filter::wasm_filter;
+
+/// What the show is made of.
+#[derive(Clone, Debug)]
+pub struct Binaries {
+    pub envoy: PathBuf,
+    pub weir: PathBuf,
+    pub naive: PathBuf,
+}
+
+/// Who protects an Envoy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Weir,
+    Naive,
+}
+
+impl Side {
+    pub const BOTH: [Side; 2] = [Side::Weir, Side::Naive];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Weir => "Weir",
+            Side::Naive => "naive limiter",
+        }
+    }
+
+    /// Its place in arrays of both.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Starts its Envoy, which answers every request that passes by itself.
+    ///
+    /// # Errors
+    /// It does not become ready: the message has the end of its log.
+    pub fn start(self, binaries: &Binaries, folder: &Path) -> Result<Proxy, String> {
+        let filter = match self {
+            Side::Weir => wasm_filter("weir", "weir", &binaries.weir, CONFIGURATION),
+            Side::Naive => wasm_filter("naive", "naive", &binaries.naive, ""),
+        };
+        let front = Front { http: Some(filter), ..Front::default() };
+        Proxy::start(&binaries.envoy, &folder.join(self.name().replace(' ', "-")), &front)
+    }
+}
+
+/// Weir's.
+pub const CONFIGURATION: &str = include_str!("weir.json");
