@@ -1,4 +1,4 @@
-//! The two Envoys: the same front, with one worker each, and one filter that differs.
+//! The two Envoys: the same front, and one filter that differs.
 
 use std::path::{Path, PathBuf};
 
@@ -40,13 +40,14 @@ impl Side {
     ///
     /// # Errors
     /// It does not become ready: the message has the end of its log.
-    pub fn start(self, binaries: &Binaries, folder: &Path) -> Result<Proxy, String> {
+    pub fn start(self, binaries: &Binaries, workers: usize, folder: &Path) -> Result<Proxy, String> {
         let filter = match self {
             Side::Weir => wasm_filter("weir", "weir", &binaries.weir, CONFIGURATION),
             Side::Naive => wasm_filter("naive", "naive", &binaries.naive, ""),
         };
         let front = Front { http: Some(filter), ..Front::default() };
-        Proxy::start(&binaries.envoy, &folder.join(self.name().replace(' ', "-")), &front)
+        let folder = folder.join(self.name().replace(' ', "-"));
+        Proxy::start_with(workers, &binaries.envoy, &folder, &front)
     }
 }
 

@@ -90,8 +90,8 @@ impl Story {
 
 impl Stage {
     fn set(side: Side, story: &Story) -> Result<Stage, String> {
-        let proxy =
-            side.start(&story.binaries, &story.folder).map_err(|e| format!("{}: {e}", side.name()))?;
+        let proxy = side.start(&story.binaries, 1, &story.folder);
+        let proxy = proxy.map_err(|e| format!("{}: {e}", side.name()))?;
         let good = Good::start(proxy.address);
         Ok(Stage { proxy, good, attack: None })
     }
