@@ -20,8 +20,8 @@ use super::lane::Lane;
 use super::schedule::Schedule;
 use super::stop::Stop;
 
-/// Connections at once.
-const CONNECTIONS: usize = 16;
+/// Connections at once. Few: what is under way stands in the way of the client that behaves, and costs Envoy memory.
+const CONNECTIONS: usize = 8;
 
 /// Requests in one write at most.
 const BATCH: u64 = 32;

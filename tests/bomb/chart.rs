@@ -2,6 +2,10 @@
 
 use std::fmt::{Display, Write};
 
+/// Ticks that fit beside a chart, and below it.
+const UPWARDS: f64 = 5.0;
+const ACROSS: f64 = 8.0;
+
 /// Numbers from the bottom of a panel to its top.
 #[derive(Clone, Copy, Debug)]
 pub enum Scale {
@@ -14,7 +18,7 @@ pub enum Scale {
 impl Scale {
     /// From 0 to somewhat above the greatest, ending with a tick.
     pub fn up_to(greatest: f64) -> Scale {
-        let step = step_of(greatest);
+        let step = step_of(greatest, UPWARDS);
         Scale::Linear { to: (greatest / step).ceil().max(1.0) * step }
     }
 
@@ -38,7 +42,7 @@ impl Scale {
     fn ticks(self) -> Vec<f64> {
         match self {
             Scale::Linear { to } => {
-                let step = step_of(to);
+                let step = step_of(to, UPWARDS);
                 (0..=(to / step).round() as usize).map(|n| n as f64 * step).collect()
             }
             Scale::Logarithmic { from, to } => {
@@ -49,10 +53,10 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, so that two to five of them reach the greatest.
-fn step_of(greatest: f64) -> f64 {
-    let decade = 10_f64.powf((greatest.max(1e-9) / 5.0).log10().floor());
-    let step = [1.0, 2.0, 5.0].into_iter().find(|n| greatest / (n * decade) <= 5.0).unwrap_or(10.0);
+/// 1, 2 or 5 times a power of ten, so that no more than so many of them reach the greatest.
+fn step_of(greatest: f64, at_most: f64) -> f64 {
+    let decade = 10_f64.powf((greatest.max(1e-9) / at_most).log10().floor());
+    let step = [1.0, 2.0, 5.0].into_iter().find(|n| greatest / (n * decade) <= at_most).unwrap_or(10.0);
     step * decade
 }
 
@@ -86,7 +90,7 @@ impl Panel {
             text(svg, self.x - 8.0, y + 4.0, "faint end", number(tick));
         }
         let bottom = self.y + self.height;
-        let step = step_of(self.seconds);
+        let step = step_of(self.seconds, ACROSS);
         for tick in (0..=(self.seconds / step) as usize).map(|n| n as f64 * step) {
             let (x, _) = self.at((tick, 0.0));
             push(svg, format_args!(r#"<path class="axis" d="M{x:.1} {bottom:.1}v4"/>"#));

@@ -41,6 +41,13 @@ impl Good {
         Good { asked, stop, thread: Some(thread) }
     }
 
+    /// What it asked until then.
+    pub fn asked_until(&self, then: Instant) -> Vec<Asked> {
+        let mut asked = self.asked();
+        asked.retain(|one| one.at + one.latency <= then);
+        asked
+    }
+
     /// All that it asked so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -11,8 +11,8 @@ use super::attack::Tally;
 use super::clients::request;
 use super::wire::{self, Said};
 
-/// So many requests may be without answer while more are sent: a filter that holds some doesn't stop the others.
-const OPEN: u64 = 64;
+/// So many requests may be without answer while more are sent.
+const OPEN: u64 = 16;
 
 /// Room for the answers of a batch.
 const READ: usize = 16 * 1024;

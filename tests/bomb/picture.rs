@@ -14,6 +14,9 @@ const COLUMN: f64 = 510.0;
 const ROWS: [f64; 3] = [166.0, 398.0, 630.0];
 const ROW: f64 = 160.0;
 
+/// Above the greatest number there is room for the names of lines.
+const HEADROOM: f64 = 1.2;
+
 const STYLE: &str = "\
     text{font:13px system-ui,'Segoe UI','DejaVu Sans',sans-serif;fill:#1f2328}\
     .title{font-size:22px;font-weight:600}.name{font-size:17px;font-weight:600}.row{font-weight:600}\
@@ -42,6 +45,9 @@ pub struct Frame {
 
 /// All that was seen so far. `now` says in words what is going on.
 pub fn draw(frame: &Frame, samples: &[Sample], now: &str) -> String {
+    // The last answers may come late.
+    let end = samples.last().map_or(0.0, |sample| sample.at.as_secs_f64());
+    let frame = &Frame { seconds: frame.seconds.max(end), ..*frame };
     let mut svg = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="Memory, latency and decisions of two Envoys under a flood of distinct clients"><style>{STYLE}</style><rect class="ground" width="{WIDTH}" height="{HEIGHT}"/>
 "#
@@ -49,7 +55,7 @@ pub fn draw(frame: &Frame, samples: &[Sample], now: &str) -> String {
     heading(&mut svg, frame, samples, now);
     for side in Side::BOTH {
         let x = COLUMNS[side.index()];
-        text(&mut svg, x, 122.0, "name", format_args!("Envoy with {}", article(side)));
+        text(&mut svg, x, 124.0, "name", headline(side));
         memory(&mut svg, frame, samples, side);
         latency(&mut svg, frame, samples, side);
         decisions(&mut svg, frame, samples, side);
@@ -59,10 +65,10 @@ pub fn draw(frame: &Frame, samples: &[Sample], now: &str) -> String {
     svg
 }
 
-fn article(side: Side) -> &'static str {
+fn headline(side: Side) -> &'static str {
     match side {
-        Side::Weir => "Weir",
-        Side::Naive => "a naive limiter (one map entry per client)",
+        Side::Weir => "Envoy with Weir: tables of fixed size",
+        Side::Naive => "Envoy with a naive limiter: a map of all clients",
     }
 }
 
@@ -107,14 +113,14 @@ fn caption(svg: &mut String, panel: &Panel, words: &str, latest: &str) {
     text(svg, panel.x + panel.width, panel.y - 12.0, "end", latest);
 }
 
-/// Names of lines, below the top left corner.
-fn legend(svg: &mut String, panel: &Panel, names: &[(&str, &str)]) {
-    let mut x = panel.x + 10.0;
+/// Names of lines, below the top, clear of where the attack begins.
+fn legend(svg: &mut String, panel: &Panel, frame: &Frame, names: &[(&str, &str)]) {
+    let mut x = panel.x + panel.width * frame.attack.0 / frame.seconds + 14.0;
     for (class, name) in names {
         svg.push_str(&format!("<path class=\"line {class}\" d=\"M{x:.1} {:.1}h22\"/>\n", panel.y + 14.0));
-        text(svg, x + 28.0, panel.y + 18.0, "faint", name);
+        text(svg, x + 30.0, panel.y + 18.0, "faint", name);
         // About as wide as the text is.
-        x += 28.0 + 6.8 * name.len() as f64 + 18.0;
+        x += 30.0 + 6.8 * name.len() as f64 + 16.0;
     }
 }
 
@@ -128,7 +134,7 @@ fn greatest(samples: &[Sample], of: impl Fn(&Seen) -> f64) -> f64 {
 }
 
 fn memory(svg: &mut String, frame: &Frame, samples: &[Sample], side: Side) {
-    let scale = Scale::up_to(greatest(samples, |seen| seen.resident_mib).max(100.0));
+    let scale = Scale::up_to(greatest(samples, |seen| seen.resident_mib).max(100.0) * HEADROOM);
     let panel = panel(svg, frame, side, 0, scale);
     let resident = series(samples, side, |seen| seen.resident_mib);
     panel.area(svg, "blue", &resident);
@@ -138,31 +144,27 @@ fn memory(svg: &mut String, frame: &Frame, samples: &[Sample], side: Side) {
         panel.line(svg, "violet dashed", &series(samples, side, |seen| seen.tables_mib.unwrap_or(0.0)));
         names.push(("violet dashed", "its tables, allocated once"));
     }
-    legend(svg, &panel, &names);
+    legend(svg, &panel, frame, &names);
     let latest = samples.last().map_or(0.0, |sample| sample.of(side).resident_mib);
     caption(svg, &panel, "Memory, MiB", &format!("{latest:.0} MiB"));
 }
 
 fn latency(svg: &mut String, frame: &Frame, samples: &[Sample], side: Side) {
     let of_both = samples.iter().flat_map(|sample| &sample.sides);
-    let scale = Scale::decades(of_both.flat_map(|seen| [seen.good.p50_ms, seen.good.p99_ms]));
+    let scale = Scale::decades(of_both.flat_map(|seen| [seen.good.p50_ms, seen.good.p99_ms * HEADROOM]));
     let panel = panel(svg, frame, side, 1, scale);
     panel.line(svg, "green", &series(samples, side, |seen| seen.good.p50_ms));
     panel.line(svg, "violet", &series(samples, side, |seen| seen.good.p99_ms));
-    legend(svg, &panel, &[("green", "p50"), ("violet", "p99, over 5 s")]);
+    legend(svg, &panel, frame, &[("green", "p50"), ("violet", "p99, over 5 s")]);
     let good = samples.last().map(|sample| sample.of(side).good).unwrap_or_default();
-    let latest = format!(
-        "{:.2} % of {} served, p50 {:.1} ms, p99 {:.1} ms",
-        good.percent_served(),
-        grouped(good.asked),
-        good.p50_ms,
-        good.p99_ms
-    );
-    caption(svg, &panel, "The client that behaves, ms", &latest);
+    let latest = format!("{:.2} % of {} served", good.percent_served(), grouped(good.asked));
+    caption(svg, &panel, "The client that behaves, ms until its answer", &latest);
 }
 
 fn decisions(svg: &mut String, frame: &Frame, samples: &[Sample], side: Side) {
-    let scale = Scale::up_to(greatest(samples, |seen| seen.passed_per_s.max(seen.refused_per_s)).max(100.0));
+    let scale = Scale::up_to(
+        greatest(samples, |seen| seen.passed_per_s.max(seen.refused_per_s)).max(100.0) * HEADROOM,
+    );
     let panel = panel(svg, frame, side, 2, scale);
     for (class, of) in
         [("green", (|seen| seen.refused_per_s) as fn(&Seen) -> f64), ("red", |seen| seen.passed_per_s)]
@@ -171,7 +173,7 @@ fn decisions(svg: &mut String, frame: &Frame, samples: &[Sample], side: Side) {
         panel.area(svg, class, &points);
         panel.line(svg, class, &points);
     }
-    legend(svg, &panel, &[("red", "passed to the upstream"), ("green", "refused")]);
+    legend(svg, &panel, frame, &[("red", "passed to the upstream"), ("green", "refused")]);
     let seen = samples.last().map(|sample| *sample.of(side)).unwrap_or_default();
     let latest = format!(
         "{} passed, {} refused so far",

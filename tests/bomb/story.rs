@@ -173,7 +173,9 @@ impl Show<'_> {
 
     /// Ends all who are still there, and saves the picture.
     fn end(mut self, before: Sample, cut_short: Option<String>) -> Result<Outcome, String> {
-        let good = self.stages.each_ref().map(|stage| Fared::of(&stage.good.asked()));
+        // Until the last look: whoever said stop may have said it to the Envoys as well.
+        let until = self.begin + self.latest().at;
+        let good = self.stages.each_ref().map(|stage| Fared::of(&stage.good.asked_until(until)));
         let attacks = self.stages.each_mut().map(|stage| stage.attack.take());
         for attack in attacks.into_iter().flatten() {
             let ended = attack.end();
