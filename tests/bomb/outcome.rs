@@ -49,8 +49,8 @@ impl Outcome {
         row("memory at the end", &|side| mib(self.last(side).resident_mib));
         row("grown since then", &|side| format!("{:+.1} MiB", self.growth_mib(side)));
         row("tables", &|side| self.last(side).tables_mib.map_or("–".to_owned(), mib));
-        row("callers kept in mind at once", &|side| {
-            self.last(side).slots_used.map_or("all".to_owned(), |slots| grouped(slots as usize))
+        row("clients noticed as new", &|side| {
+            self.last(side).newcomers.map_or("–".to_owned(), |newcomers| grouped(newcomers as usize))
         });
         row("passed", &|side| grouped(self.last(side).attack.passed as usize));
         row("refused", &|side| grouped(self.last(side).attack.refused as usize));

@@ -15,9 +15,10 @@ const WINDOW: Duration = Duration::from_secs(5);
 pub struct Seen {
     /// Memory of the whole process.
     pub resident_mib: f64,
-    /// Weir's tables by its own account, and the places taken in that of callers.
+    /// Weir's tables by its own account.
     pub tables_mib: Option<f64>,
-    pub slots_used: Option<u64>,
+    /// Clients that Weir took for new ones.
+    pub newcomers: Option<u64>,
     /// What became of the attack so far, and since the sample before.
     pub attack: Counts,
     pub passed_per_s: f64,
@@ -98,7 +99,7 @@ pub fn look(
         resident_mib: resident as f64 / 1024.0,
         tables_mib: metric(&metrics, "weir_plan_memory_bytes{}")
             .map(|bytes| bytes as f64 / f64::from(1 << 20)),
-        slots_used: metric(&metrics, "weir_table_slots_used{table=\"limits\"}"),
+        newcomers: metric(&metrics, "weir_first_sightings_total{}"),
         attack,
         passed_per_s: per_s(attack.passed, before.attack.passed),
         refused_per_s: per_s(attack.refused, before.attack.refused),

@@ -90,8 +90,9 @@ async fn two_million_distinct_clients_leave_memory_as_it_is() {
     let grown = proxy.resident_kib().unwrap().saturating_sub(resident);
     assert!(grown <= 2 * 1024, "Envoy grew by {grown} KiB from {resident} KiB");
     assert_eq!(metric(&proxy, "weir_plan_memory_bytes"), tables, "bytes of tables");
-    // Every client was a new one to Weir, too.
-    assert!(metric(&proxy, "weir_table_tracked_total{table=\"limits\"}") >= WARM_UP + CLIENTS);
+    // To Weir each was another: its sketch may take few for known ones.
+    let newcomers = metric(&proxy, "weir_first_sightings_total");
+    assert!(newcomers >= (WARM_UP + CLIENTS) / 100 * 99, "{newcomers} were noticed as new");
 }
 
 /// Asks as a browser does.
@@ -141,8 +142,8 @@ fn the_show_in_short() {
     assert_eq!(outcome.cut_short, None);
     let (weir, naive) = (outcome.last(Side::Weir), outcome.last(Side::Naive));
     assert!(weir.attack.sent > 30_000 && naive.attack.sent > 30_000, "{}", outcome.table());
-    // 80 per second with each of 20 tokens, and 80 at once before.
-    assert!(weir.attack.passed <= 20 * (80 * 6 + 80) + 1_000, "{}", outcome.table());
+    // Until every token is known as stolen: some hundred requests of each.
+    assert!(weir.attack.passed < 10_000, "{}", outcome.table());
     assert_eq!(naive.attack.refused, 0, "the naive one sees each client once");
     let kept = outcome.good[Side::Weir.index()];
     assert!(kept.asked > 100 && kept.percent_served() >= 99.0, "{}", outcome.table());
