@@ -168,15 +168,3 @@ async fn send(mut lane: Lane, batch: Range<u64>, tally: Arc<Tally>, back: Unboun
     let sent = timeout(PATIENCE, lane.send(batch, &tally)).await;
     let _ = back.send(sent.unwrap_or_else(|late| Err(late.into())).map(|()| lane));
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_but_this_machine_is_ever_attacked() {
-        let schedule = Schedule::escalating(1, Duration::from_secs(1));
-        let to = SocketAddr::from(([192, 0, 2, 1], 80));
-        assert!(Attack::start(to, 0..1, schedule, Stop::default()).is_err());
-    }
-}

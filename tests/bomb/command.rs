@@ -17,6 +17,13 @@
 
 #[path = "mod.rs"]
 mod bomb;
+#[path = "../support/network_filters.rs"]
+#[allow(dead_code, reason = "other targets have more network filters")]
+mod network_filters;
+#[path = "../support/stats_tags.rs"]
+mod stats_tags;
+#[path = "../support/wasm_filter.rs"]
+mod wasm_filter;
 
 use std::env;
 use std::net::SocketAddr;

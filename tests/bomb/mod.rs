@@ -7,7 +7,7 @@
 
 pub mod attack;
 mod chart;
-mod clients;
+pub mod clients;
 mod good;
 mod lane;
 pub mod outcome;
@@ -18,17 +18,14 @@ pub mod sides;
 mod stop;
 pub mod story;
 pub mod terminal;
-mod watch;
-mod wire;
+pub mod watch;
+pub mod wire;
 
 #[path = "../bench/envoy/answer.rs"]
 #[allow(dead_code, reason = "the bench reads more of an answer")]
 mod answer;
 #[path = "../bench/envoy/front.rs"]
 mod front;
-#[path = "../support/network_filters.rs"]
-#[allow(dead_code, reason = "other targets have more network filters")]
-mod network_filters;
 #[path = "../bench/common/numbers.rs"]
 #[allow(dead_code, reason = "the benches need more statistics")]
 mod numbers;
@@ -38,9 +35,8 @@ pub mod paper;
 #[path = "../bench/envoy/proxy.rs"]
 #[allow(dead_code, reason = "the bench weighs more of a process")]
 mod proxy;
-#[path = "../support/stats_tags.rs"]
-mod stats_tags;
-#[path = "../support/wasm_filter.rs"]
-mod wasm_filter;
+
+// Brought by whoever includes this: the end-to-end tests have them already.
+use super::{network_filters, stats_tags, wasm_filter};
 
 pub use stop::Stop;

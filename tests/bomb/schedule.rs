@@ -74,25 +74,3 @@ impl Schedule {
         under_way.map_or(0, |step| step.per_second)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_climbs_by_doubling_and_stays_at_the_top() {
-        let schedule = Schedule::escalating(5_000, Duration::from_secs(60));
-        let rates: Vec<u64> = schedule.0.iter().map(|step| step.per_second).collect();
-        assert_eq!(rates, [1_000, 2_000, 4_000, 5_000]);
-        assert_eq!((schedule.lasts(), schedule.climbs()), (Duration::from_secs(60), Duration::from_secs(15)));
-        assert_eq!(schedule.sent_by(Duration::from_secs(15)), 5 * (1_000 + 2_000 + 4_000));
-        assert_eq!(schedule.sent_by(Duration::from_secs(99)), 5 * 7_000 + 45 * 5_000);
-        assert_eq!((schedule.rate_at(Duration::ZERO), schedule.rate_at(schedule.lasts())), (1_000, 0));
-    }
-
-    #[test]
-    fn a_low_top_has_no_climb() {
-        let schedule = Schedule::escalating(100, Duration::from_secs(10));
-        assert_eq!((schedule.climbs(), schedule.sent_by(Duration::from_secs(10))), (Duration::ZERO, 1_000));
-    }
-}

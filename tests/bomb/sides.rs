@@ -51,5 +51,6 @@ impl Side {
     }
 }
 
-/// Weir's.
+/// Weir's: to each client what the naive limiter gives it, and what can be said of a crowd. It holds nobody
+/// (`tarpit_threshold` is `threshold`): with a few hundred held at once the attack would wait for them.
 pub const CONFIGURATION: &str = include_str!("weir.json");

@@ -10,6 +10,9 @@ use super::sides::{Proxy, Side};
 /// Latencies are told of so long a time: of one second alone they would be of twenty requests.
 const WINDOW: Duration = Duration::from_secs(5);
 
+/// Weir's own metrics. An Envoy without Weir has none.
+pub const METRICS: &str = "/stats/prometheus?filter=weir_";
+
 /// One Envoy at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
@@ -92,7 +95,7 @@ pub fn look(
 ) -> Result<Seen, String> {
     let (before, since) = before;
     let resident = proxy.resident_kib().map_err(|e| format!("Envoy's memory: {e}"))?;
-    let metrics = proxy.metrics("weir_").map_err(|e| format!("Envoy's admin interface: {e}"))?;
+    let metrics = proxy.ask(METRICS).map_err(|e| format!("Envoy's admin interface: {e}"))?;
     let attack = tally.map(Tally::counts).unwrap_or_default();
     let per_s = |now: u64, then: u64| now.saturating_sub(then) as f64 / since.as_secs_f64().max(1e-3);
     Ok(Seen {

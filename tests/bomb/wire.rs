@@ -94,35 +94,3 @@ fn status(block: &[u8]) -> u16 {
         _ => 0,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(block: &[u8]) -> Said {
-        let mut bytes = Vec::new();
-        frame(&mut bytes, HEADERS, END_STREAM_AND_HEADERS, 1, block);
-        let (said, length) = take(&bytes, &mut Vec::new()).unwrap();
-        assert_eq!(length, bytes.len());
-        assert_eq!(take(&bytes[..length - 1], &mut Vec::new()), None, "not whole yet");
-        said
-    }
-
-    #[test]
-    fn a_status_is_read_in_every_form_that_has_no_table() {
-        assert_eq!(answer(&[0x88, 0x40]), Said::Answer(200));
-        assert_eq!(answer(&[0x20, 0x48, 3, b'4', b'2', b'9']), Said::Answer(429));
-        assert_eq!(answer(&[0x08, 3, b'5', b'0', b'3']), Said::Answer(503));
-        assert_eq!(answer(&[]), Said::Answer(0));
-    }
-
-    #[test]
-    fn settings_are_acknowledged_and_acknowledgements_not() {
-        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-        frame(&mut theirs, SETTINGS, 0, 0, &[]);
-        take(&theirs, &mut ours).unwrap();
-        let mut silence = Vec::new();
-        take(&ours, &mut silence).unwrap();
-        assert!(!ours.is_empty() && silence.is_empty());
-    }
-}

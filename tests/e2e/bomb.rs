@@ -11,15 +11,18 @@ use std::time::Duration;
 use weir::config::parse;
 
 use crate::harness::wait::until;
-use crate::harness::{binary, project};
+use crate::harness::{binary, network_filters, project, stats_tags, wasm_filter};
 
 #[path = "../bomb/mod.rs"]
 mod show;
+#[path = "../bomb/tests.rs"]
+mod tests;
 
 use show::attack::Attack;
 use show::schedule::{Schedule, Step};
 use show::sides::{Binaries, CONFIGURATION, Proxy, Side};
 use show::story::Story;
+use show::watch::METRICS;
 use show::{Stop, terminal};
 
 /// Who come first touch every part of the tables, and make Envoy take the memory that so many streams at once need.
@@ -54,7 +57,7 @@ fn flood(proxy: &Proxy, clients: Range<u64>) {
 
 /// The sum of all series that begin so.
 fn metric(proxy: &Proxy, series: &str) -> u64 {
-    let text = proxy.metrics("weir_").unwrap();
+    let text = proxy.ask(METRICS).unwrap();
     let lines = text.lines().filter(|line| line.starts_with(series));
     lines.filter_map(|line| line.rsplit_once(' ')?.1.trim().parse::<u64>().ok()).sum()
 }

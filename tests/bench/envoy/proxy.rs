@@ -96,14 +96,14 @@ impl Proxy {
         Ok(Duration::from_nanos(nanos))
     }
 
-    /// Its counters and gauges whose names match this expression, as Prometheus gets them.
-    pub fn metrics(&self, filter: &str) -> io::Result<String> {
-        get(self.admin, &format!("/stats/prometheus?filter={filter}"))
+    /// What its admin interface answers, status and headers included.
+    pub fn ask(&self, path: &str) -> io::Result<String> {
+        get(self.admin, path)
     }
 
     /// TLS handshakes that it has finished so far, as it counts them itself.
     pub fn handshakes(&self) -> io::Result<usize> {
-        let answer = get(self.admin, "/stats?filter=^listener\\..*ssl\\.handshake$")?;
+        let answer = self.ask("/stats?filter=^listener\\..*ssl\\.handshake$")?;
         let counts = answer.lines().filter_map(|line| line.split_once("ssl.handshake: "));
         Ok(counts.filter_map(|(_, count)| count.trim().parse::<usize>().ok()).sum())
     }
