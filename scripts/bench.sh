@@ -6,10 +6,11 @@ need_python
 export WEIR_WASM="$root/target/weir.wasm" WEIR_ENVOY="$root/target/envoy/envoy"
 
 if [ "${1:-}" = envoy ]; then
-    scripts/build-empty-filter.sh
+    scripts/build-filter.sh empty
     benches=$(python3 scripts/cargo_targets.py bench | grep -x envoy || true)
 else
-    benches=$(python3 scripts/cargo_targets.py bench envoy)
+    # The bomb is a show (scripts/bomb.sh), not a measurement.
+    benches=$(python3 scripts/cargo_targets.py bench envoy bomb)
 fi
 [ -n "$benches" ] || die "no such benchmark in this tree"
 # shellcheck disable=SC2046,SC2086  # lists of words

@@ -4,7 +4,7 @@
 . "$(dirname -- "$0")/lib.sh"
 need_cargo
 need_python
-export WEIR_WASM="$root/target/weir.wasm" WEIR_ENVOY="$root/target/envoy/envoy"
+export WEIR_WASM="$root/target/weir.wasm" WEIR_NAIVE="$root/target/naive.wasm" WEIR_ENVOY="$root/target/envoy/envoy"
 
 tests=$(python3 scripts/cargo_targets.py test e2e)
 say "unit tests and tests/: $(echo $tests)"
@@ -16,5 +16,6 @@ if [ -z "$(python3 scripts/cargo_targets.py test | grep -x e2e)" ]; then
     say "no end-to-end tests in this tree"
     exit 0
 fi
+scripts/build-filter.sh naive
 say "end to end, in the real Envoy"
 cargo test --test e2e -- --test-threads=1

@@ -24,6 +24,7 @@ mod harness;
 mod access_log;
 mod bad_input;
 mod bans;
+mod bomb;
 mod callers;
 mod closing;
 mod connections;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::network_filters::tls_inspector;
+use super::network_filters::tls_inspector;
+use super::stats_tags::stats_tags;
 
 /// What differs from one Envoy to the next. Nothing of it: plain HTTP without a filter.
 #[derive(Clone, Default)]
@@ -37,6 +38,7 @@ impl Front {
             "admin": { "address": on_loopback() },
             // The main thread's flush would fall into some rounds and not into others.
             "stats_flush_interval": "299s",
+            "stats_config": { "stats_tags": stats_tags() },
             "static_resources": { "listeners": [listener] },
         })
     }

@@ -35,6 +35,8 @@ mod numbers;
 mod paper;
 mod proxy;
 mod report;
+#[path = "../../support/stats_tags.rs"]
+mod stats_tags;
 #[path = "../../support/wasm_filter.rs"]
 mod wasm_filter;
 

@@ -1,4 +1,4 @@
-//! One Envoy with one worker, as a child process: started, weighed and ended by its handle.
+//! One Envoy as a child process: started, weighed and ended by its handle.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::front::Front;
+use super::front::Front;
 
 /// Compiling a module of half a megabyte, three instances of it, on a busy machine.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -24,18 +24,32 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts an Envoy that answers every request by itself.
+    /// Starts an Envoy with one worker that answers every request by itself.
     ///
     /// # Errors
     /// It does not become ready: the message has the end of its log.
     pub fn start(envoy: &Path, folder: &Path, front: &Front) -> Result<Proxy, String> {
+        Proxy::start_with(1, envoy, folder, front)
+    }
+
+    /// The same with so many workers.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn start_with(workers: usize, envoy: &Path, folder: &Path, front: &Front) -> Result<Proxy, String> {
         let files = Files::in_folder(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let begin = Instant::now();
         let start = || {
             fs::write(&files.bootstrap, front.bootstrap().to_string())?;
             let log = File::create(&files.log)?;
             Command::new(envoy)
-                .args(["--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"])
+                .args([
+                    "--concurrency",
+                    &workers.to_string(),
+                    "--disable-hot-restart",
+                    "--log-level",
+                    "warning",
+                ])
                 .arg("--config-path")
                 .arg(&files.bootstrap)
                 .arg("--admin-address-path")
@@ -82,9 +96,14 @@ impl Proxy {
         Ok(Duration::from_nanos(nanos))
     }
 
+    /// What its admin interface answers, status and headers included.
+    pub fn ask(&self, path: &str) -> io::Result<String> {
+        get(self.admin, path)
+    }
+
     /// TLS handshakes that it has finished so far, as it counts them itself.
     pub fn handshakes(&self) -> io::Result<usize> {
-        let answer = get(self.admin, "/stats?filter=^listener\\..*ssl\\.handshake$")?;
+        let answer = self.ask("/stats?filter=^listener\\..*ssl\\.handshake$")?;
         let counts = answer.lines().filter_map(|line| line.split_once("ssl.handshake: "));
         Ok(counts.filter_map(|(_, count)| count.trim().parse::<usize>().ok()).sum())
     }

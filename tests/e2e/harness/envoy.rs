@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::network::Network;
+use super::stats_tags::stats_tags;
 use super::wasm_filter::wasm_filter;
 
 /// What a test may choose about the listener in front of Weir.
@@ -55,19 +56,6 @@ pub fn bootstrap(listeners: &Path, upstream: SocketAddr) -> Value {
         "static_resources": { "clusters": [cluster("upstream", upstream), cluster("dead", DEAD)] },
         "stats_config": { "stats_tags": stats_tags() },
     })
-}
-
-/// The labels of Weir's metrics exactly as envoy/envoy.yaml, which operators copy, defines them.
-fn stats_tags() -> Value {
-    let sample = include_str!("../../../envoy/envoy.yaml");
-    let after =
-        |line: &str, key: &str| line.trim().strip_prefix(key).map(|rest| rest.trim_matches('\'').to_owned());
-    let names = sample.lines().filter_map(|line| after(line, "- tag_name: "));
-    let patterns = sample.lines().filter_map(|line| after(line, "regex: "));
-    let tags: Vec<Value> =
-        names.zip(patterns).map(|(name, regex)| json!({ "tag_name": name, "regex": regex })).collect();
-    assert!(tags.len() > 3, "envoy/envoy.yaml has another form than expected: {tags:?}");
-    tags.into()
 }
 
 /// Nobody listens on port 1.

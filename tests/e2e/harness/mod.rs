@@ -24,17 +24,19 @@ mod load;
 mod mmdb;
 mod network;
 #[path = "../../support/network_filters.rs"]
-mod network_filters;
+pub mod network_filters;
 mod observe;
 mod openssl;
 mod proxy;
 mod raw;
+#[path = "../../support/stats_tags.rs"]
+pub mod stats_tags;
 mod streams;
 pub mod tls;
 mod upstream;
 pub mod wait;
 #[path = "../../support/wasm_filter.rs"]
-mod wasm_filter;
+pub mod wasm_filter;
 
 pub use client::{Answer, Ask, Client, Lost, Protocol, delete, get, grpc, options, post, request};
 pub use connections::Tried;
