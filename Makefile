@@ -19,7 +19,7 @@ help: ## List the targets
 #?   CONFIG              Weir's configuration                  (envoy/weir.json)
 #?   ENVOY=/path         an Envoy of yours                     (default: 1.40.0 from PyPI)
 #?   ATTACK_SECONDS      how long the attack of `bomb` lasts   (60)
-#?   ATTACK_RPS          the rate that it climbs to            (20000)
+#?   ATTACK_RPS          the rate that it climbs to            (15000)
 #?   PAGE_PORT           its page on 127.0.0.1                 (10080)
 #?   CASES               cases per property for `fuzz`         (100000)
 #?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios connections guard surge exchange fuzz alloc)

@@ -2,7 +2,7 @@
 //!
 //! Variables:
 //! * `ATTACK_SECONDS` (60): how long the attack lasts, 5 to 600;
-//! * `ATTACK_RPS` (20000): the rate that it climbs to, in requests per second at each Envoy, each from another client;
+//! * `ATTACK_RPS` (15000): the rate that it climbs to, in requests per second at each Envoy, each from another client;
 //! * `PAGE_PORT` (10080): where the page is, on 127.0.0.1;
 //! * `WEIR_WASM`, `WEIR_NAIVE`, `WEIR_ENVOY`: other files than those in target/.
 //!
@@ -109,7 +109,7 @@ fn story() -> Result<Story, String> {
         folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bomb"),
         page_port: port as u16,
         quiet: Duration::from_secs(5),
-        schedule: Schedule::escalating(number("ATTACK_RPS", 20_000, 100, 1_000_000)?, lasts),
+        schedule: Schedule::escalating(number("ATTACK_RPS", 15_000, 100, 1_000_000)?, lasts),
         period: Duration::from_secs(1),
         resident_limit_mib: 2048.0,
     })
