@@ -1,10 +1,11 @@
 //! The pipeline: facts of one request in, a decision out. Owns all state of one worker. Each stage is a room of its
 //! own; only this file knows their order; `connections` asks it about what comes before a request and after
-//! it. What a worker holds while it serves is in `serving`, what detectors that count say in
-//! `counting`, what follows from what was noticed in `verdict`; `reload` changes plans under it; `report`, `tell`, `words` and `measure` tell what it decided, and `posting` whom.
+//! it. What a worker holds while it serves is in `serving`, what detectors that count know in
+//! `counting` and what they say in `limits`, what follows from what was noticed in `verdict`; `reload` changes plans under it; `report`, `tell`, `words` and `measure` tell what it decided, and `posting` whom.
 
 mod connections;
 mod counting;
+mod limits;
 mod measure;
 mod posting;
 mod reload;
@@ -28,13 +29,13 @@ use crate::policy::{Action, Ruling, Rulings};
 use crate::request::Request;
 use crate::request::outcome::Outcome;
 use crate::request::path::{self, Paths};
-use crate::score::Threat;
+use crate::score::{Noticed, Threat};
 use crate::shared::Store;
 use crate::telemetry::metrics::{ExemptReason, Fact, Metric, Metrics, Series};
 use crate::telemetry::webhook::{self, Outbox};
 use crate::time::{Nanos, Steady, Step};
 use core::net::IpAddr;
-use counting::Watched;
+use limits::Watched;
 pub use serving::NOTICE_BYTES;
 use serving::Serving;
 use std::rc::Rc;
@@ -229,18 +230,18 @@ impl<S: Store + Clone> Engine<S> {
             watched = serving.limit(plan, request, &mut subjects, &mut rulings, now);
             signals = serving.notice(plan, request, &mut subjects, !rulings.refuse(), now);
         }
-        let threat = Threat::of(signals.iter());
-        let binding = Threat::of(signals.iter().filter(|signal| plan.binds(signal.kind)));
-        serving.weigh(plan, [binding, threat], &signals, &mut subjects, &mut rulings, now);
-        let banned = serving.punish(&plan.policy, binding, &signals, &mut subjects, &rulings, now);
+        let noticed = Noticed::of(signals);
+        let binding = Noticed::of(signals.only(|kind| plan.binds(kind)));
+        serving.weigh(&plan.policy, [&binding, &noticed], &mut subjects, &mut rulings, now);
+        let banned = serving.punish(&plan.policy, &binding, &mut subjects, &rulings, now);
         let suspect = serving.meet_suspect(&source, now);
         let watched = watched.filter(|_| !rulings.refuse());
         Some(Decision {
             happens,
             rulings,
             signals,
-            threat,
-            binding,
+            threat: noticed.threat,
+            binding: binding.threat,
             banned,
             lapsed,
             by_print,
@@ -270,12 +271,12 @@ impl<S: Store + Clone> Engine<S> {
         self.serving.as_mut()?.tarpit.due(now)
     }
 
-    /// A request has ended, so.
-    pub fn on_complete(&mut self, ticket: Ticket, outcome: &Outcome, now: Nanos) {
+    /// A request has ended, so. The latest reading of the clock is recent enough: there is one with each tick.
+    pub fn on_complete(&mut self, ticket: Ticket, outcome: &Outcome) {
         let Ticket(watched) = ticket;
         self.in_flight = self.in_flight.saturating_sub(1);
         let Some(watched) = watched.filter(|_| outcome.upstream_failed()) else { return };
-        let now = self.read_clock(now);
+        let now = self.clock.last();
         if let Some(serving) = &mut self.serving {
             serving.learn_failure(&watched, now);
         }

@@ -2,7 +2,7 @@
 //! caller itself. What many have in common (a route or a network that surges) raises the score of all of them, but counts
 //! for nothing where somebody is to be banned.
 
-use crate::detect::signal::Signal;
+use crate::detect::signal::{Signal, Signals};
 
 /// 0 to 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +15,22 @@ pub struct Threat {
     pub score: Score,
     /// Those of the caller itself.
     pub personal: Score,
+}
+
+/// What was noticed about one request, and how threatening that is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Noticed {
+    /// What.
+    pub signals: Signals,
+    /// How threatening.
+    pub threat: Threat,
+}
+
+impl Noticed {
+    /// Weighs these signals.
+    pub fn of(signals: Signals) -> Noticed {
+        Noticed { signals, threat: Threat::of(signals.iter()) }
+    }
 }
 
 impl Threat {

@@ -374,3 +374,20 @@ fn failures_never_lead_to_a_ban() {
     assert_eq!(process.metric("weir_bans_active"), 0);
     assert_eq!(process.metric("weir_ledger_charges_total"), 0);
 }
+
+#[test]
+fn a_detector_that_goes_takes_its_gauges_along_and_comes_back_to_its_counters() {
+    let both = r#""first_sighting": {}, "volume": {"threshold": 20}"#;
+    let mut process = process(1, both);
+    process.passes(10, &get(A));
+    process.wait_ms(200);
+    assert_eq!(process.metric("weir_first_sightings_total"), 2);
+    assert_eq!(process.metric("weir_table_slots_used.table.volume"), 2);
+    process.configure(&enforce(r#""events": {"log": false}"#));
+    process.wait_ms(200);
+    assert_eq!(process.metric("weir_table_slots_used.table.volume"), 0);
+    process.configure(&enforce(both));
+    process.passes(10, &get(A));
+    process.wait_ms(200);
+    assert_eq!(process.metric("weir_first_sightings_total"), 3, "everybody is new again");
+}

@@ -175,6 +175,7 @@ impl Plan {
         self.learns(Dimension::Consumer)
             || self.rules.rules.iter().any(rule)
             || self.detectors.wallet.is_some()
+            || self.detectors.loops.is_some()
             || self.count_by(|part| *part == Part::Consumer)
     }
 

@@ -99,6 +99,12 @@ impl Signals {
         self.0.iter().flatten()
     }
 
+    /// Those of the kinds that `are_meant`.
+    #[must_use]
+    pub fn only(&self, are_meant: impl Fn(Kind) -> bool) -> Signals {
+        Signals(self.0.map(|signal| signal.filter(|signal| are_meant(signal.kind))))
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(Option::is_none)

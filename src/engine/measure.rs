@@ -3,7 +3,9 @@
 use super::Engine;
 use crate::connections::Connections;
 use crate::detect::Detector;
+use crate::detect::novelty::Novelty;
 use crate::detect::surge::Dimension;
+use crate::exchange::counts::Counts;
 use crate::shared::Store;
 use crate::telemetry::metrics::{Metric, Table};
 use crate::telemetry::webhook::Outbox;
@@ -80,8 +82,7 @@ impl<S: Store + Clone> Engine<S> {
         let now = self.clock.last();
         let Some(serving) = &self.serving else { return };
         for detector in Detector::ALL {
-            let Some(counts) = serving.counting.counts(detector) else { continue };
-            let stats = counts.stats();
+            let stats = serving.counting.counts(detector).map(Counts::stats).unwrap_or_default();
             self.metrics.set_sketch(Table::of(detector), &stats.sketch);
             self.metrics.set_untold(detector, stats.untold + stats.given_up + stats.corrupt);
         }
@@ -91,10 +92,9 @@ impl<S: Store + Clone> Engine<S> {
         let breakers = serving.counting.counts(Detector::Loops).zip(threshold);
         let open = breakers.map_or(0, |(counts, threshold)| counts.reaching(threshold, now));
         self.metrics.set(Metric::LoopsOpen, open);
-        if let Some(novelty) = serving.counting.novelty() {
-            self.metrics.set(Metric::FirstSightings, novelty.total());
-            self.metrics.set_sketch(Table::Sightings, &novelty.stats());
-        }
+        let novelty = serving.counting.novelty();
+        self.metrics.set(Metric::FirstSightings, novelty.map_or(0, Novelty::total));
+        self.metrics.set_sketch(Table::Sightings, &novelty.map(Novelty::stats).unwrap_or_default());
     }
 
     fn measure_posting(&mut self) {

@@ -10,7 +10,7 @@ use crate::identity::subjects::{Keys, Subjects};
 use crate::policy::tiers::Tier;
 use crate::policy::{Action, Actions, Cause, Counted, Mode, Response, Ruling, Rulings, Settings};
 use crate::request::Request;
-use crate::score::Threat;
+use crate::score::{Noticed, Threat};
 use crate::shared::Store;
 use crate::time::Nanos;
 
@@ -98,60 +98,44 @@ impl<S: Store> Serving<S> {
     /// The tier that the score reaches: the one of the signals that bind, and the one of all where that is another.
     pub fn weigh(
         &mut self,
-        plan: &Plan,
-        [binding, all]: [Threat; 2],
-        signals: &Signals,
+        policy: &Settings,
+        [binding, all]: [&Noticed; 2],
         subjects: &mut Subjects,
         rulings: &mut Rulings,
         now: Nanos,
     ) {
-        let [binds, would] = [binding, all].map(|threat| plan.policy.tiers.reached(threat.score));
-        if let Some(tier) = binds {
-            self.reach(plan, tier, Mode::Enforce, signals, subjects, rulings, now);
-        }
-        if let Some(tier) = would.filter(|_| would != binds) {
-            self.reach(plan, tier, Mode::Observe, signals, subjects, rulings, now);
-        }
+        let [binds, would] = [binding, all].map(|noticed| policy.tiers.reached(noticed.threat.score));
+        let mut reach = |tier: Option<Tier>, mode, noticed: &Noticed| {
+            let Some(tier) = tier.filter(|tier| rulings.yields_to(mode, tier.action)) else { return };
+            let counted = culprit(&noticed.signals).or_else(|| anybody(subjects));
+            if let Some(ruling) = self.reach(policy, tier.ruling(mode, counted), now) {
+                rulings.overrule(ruling);
+            }
+        };
+        reach(binds, Mode::Enforce, binding);
+        reach(would.filter(|_| would != binds), Mode::Observe, all);
     }
 
-    /// A tier is reached. It is heard where it is more severe than what rules say; one that throttles, when its quota is
-    /// spent.
-    #[allow(clippy::too_many_arguments)] // what a request is, and what is known of it
-    fn reach(
-        &mut self,
-        plan: &Plan,
-        tier: Tier,
-        mode: Mode,
-        signals: &Signals,
-        subjects: &mut Subjects,
-        rulings: &mut Rulings,
-        now: Nanos,
-    ) {
-        if !rulings.yields_to(mode, tier.action) {
-            return;
+    /// The ruling of a tier that is reached. One that throttles has something to say when its quota is spent.
+    fn reach(&mut self, policy: &Settings, mut ruling: Ruling, now: Nanos) -> Option<Ruling> {
+        if ruling.answer().is_throttle() {
+            let (mode, subject) = (ruling.response.mode, ruling.counted?.subject);
+            let taken = self.names.quotas.take(&policy.quota, mode, subject, &mut self.sums, now);
+            ruling.limit = Some(taken.err()?);
         }
-        let counted = culprit(signals).or_else(|| anybody(subjects));
-        let mut ruling = tier.ruling(mode, counted);
-        if tier.action.is_throttle() {
-            let Some(counted) = counted else { return };
-            let taken =
-                self.names.quotas.take(&plan.policy.quota, mode, counted.subject, &mut self.sums, now);
-            let Err(limit) = taken else { return };
-            ruling.limit = Some(limit);
-        }
-        rulings.overrule(ruling);
+        Some(ruling)
     }
 
     /// Charges the ledger for a refusal that binds, and bans who is full or is to be blocked.
     pub fn punish(
         &mut self,
         policy: &Settings,
-        threat: Threat,
-        signals: &Signals,
+        Noticed { signals, threat }: &Noticed,
         subjects: &mut Subjects,
         rulings: &Rulings,
         now: Nanos,
     ) -> Option<Banned> {
+        let threat = *threat;
         let ruling = rulings.enforced.filter(|ruling| ruling.answer().is_charged())?;
         let earned = earned(policy, threat, &ruling)?;
         let culprit = culprit(signals).filter(|_| earned.is_charged());

@@ -63,12 +63,11 @@ impl HttpStream {
         let held = core::mem::take(&mut self.held);
         self.why = None;
         let Some(ticket) = self.ticket.take() else { return };
-        let now = clock::now();
         with_worker(|worker| {
             if held {
                 worker.engine.leave(self.id);
             }
-            worker.engine.on_complete(ticket, outcome, now);
+            worker.engine.on_complete(ticket, outcome);
         });
     }
 

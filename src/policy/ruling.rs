@@ -141,13 +141,13 @@ impl Rulings {
         there.is_none_or(|ruling| ruling.answer() < action)
     }
 
-    /// Puts a ruling in the place of the one of its mode. The first that binds is a rule's, if one is: its log is still
-    /// written.
+    /// Puts a ruling in the place of the one of its mode. The log of a rule that binds is still written.
     pub fn overrule(&mut self, ruling: Ruling) {
         match ruling.response.mode {
             Mode::Enforce => {
                 let before = self.enforced.replace(ruling);
-                self.overruled = self.overruled.or(before);
+                let rule = before.filter(|before| matches!(before.cause, Cause::Rule(_)));
+                self.overruled = self.overruled.or(rule);
             }
             Mode::Observe => self.observed = Some(ruling),
         }

@@ -24,6 +24,8 @@ struct Number {
     kind: Kind,
     value: i64,
     published: i64,
+    /// What it was last set to.
+    set: i64,
 }
 
 /// The two series, by mode, of one rule or tier.
@@ -52,7 +54,7 @@ impl Metrics {
         for family in FAMILIES {
             offsets.push(series.len());
             expand(family.name, family.labels, &mut |name| {
-                series.push(Number { name: name.into(), kind: family.kind, value: 0, published: 0 });
+                series.push(Number { name: name.into(), kind: family.kind, value: 0, published: 0, set: 0 });
             });
         }
         Metrics { series, offsets: offsets.into_boxed_slice() }
@@ -76,7 +78,13 @@ impl Metrics {
         }
         let index = self.series.len();
         for mode in MODE.1 {
-            self.series.push(Number { name: name(mode).into(), kind: Kind::Counter, value: 0, published: 0 });
+            self.series.push(Number {
+                name: name(mode).into(),
+                kind: Kind::Counter,
+                value: 0,
+                published: 0,
+                set: 0,
+            });
         }
         Series(index)
     }
@@ -177,7 +185,8 @@ impl Metrics {
         }
     }
 
-    /// Sets a number that is kept elsewhere: a gauge, or a counter's running total.
+    /// Sets a number that is kept elsewhere: a gauge, or a counter's running total. A total that has begun anew, with what
+    /// keeps it, goes on from what it was.
     pub fn set(&mut self, metric: Metric, value: u64) {
         self.put(metric, 0, value);
     }
@@ -257,9 +266,14 @@ impl Metrics {
     }
 
     fn put(&mut self, metric: Metric, series: usize, value: u64) {
-        if let Some(series) = self.at(metric, series) {
-            series.value = value.min(i64::MAX as u64) as i64;
-        }
+        let Some(series) = self.at(metric, series) else { return };
+        let value = value.min(i64::MAX as u64) as i64;
+        let before = if value < series.set { 0 } else { series.set };
+        series.value = match series.kind {
+            Kind::Gauge => value,
+            Kind::Counter => series.value.saturating_add(value - before),
+        };
+        series.set = value;
     }
 
     fn at(&mut self, metric: Metric, series: usize) -> Option<&mut Number> {
@@ -348,7 +362,9 @@ mod tests {
         metrics.set(Metric::ExchangeSyncs, 7);
         assert_eq!(flushed(&mut metrics).len(), 2);
         metrics.set(Metric::ExchangeSyncs, 4);
-        assert!(flushed(&mut metrics).is_empty(), "a counter never goes down");
+        assert_eq!(flushed(&mut metrics), [("weir_exchange_syncs_total".to_owned(), 4)], "it has begun anew");
+        metrics.set(Metric::ExchangeSyncs, 4);
+        assert!(flushed(&mut metrics).is_empty());
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Worker {
             self.reply.write(&ruling, &request);
         }
         self.engine.notify(|_, _| ());
-        self.engine.on_complete(ticket, &support::FAILED, self.now);
+        self.engine.on_complete(ticket, &support::FAILED);
     }
 }
 

@@ -79,7 +79,7 @@ proptest! {
             let why = engine.why(id).map(|(_, why)| why).unwrap_or_default();
             prop_assert!(why.bytes().all(|b| b == b' ' || b.is_ascii_graphic()), "a header is one line: {why:?}");
             engine.hold(id, StreamId(*now as u32), Nanos(*now));
-            engine.on_complete(ticket, &support::FAILED, Nanos(*now));
+            engine.on_complete(ticket, &support::FAILED);
             engine.hear(headers, Nanos(*now));
             engine.on_tick(Nanos(now.wrapping_mul(3)));
             while engine.due().is_some() {}

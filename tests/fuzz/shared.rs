@@ -85,7 +85,7 @@ proptest! {
             let now = Nanos::from_millis(1000 + i * 70);
             let request = Request { source: Some(b"203.0.113.7:1"), ..Request::default() };
             let (_, ticket) = engine.on_request(id, &request, now);
-            engine.on_complete(ticket, &support::FAILED, now);
+            engine.on_complete(ticket, &support::FAILED);
             engine.on_tick(now);
         }
     }

@@ -221,7 +221,7 @@ impl Process {
         let is_told = decision.is_told();
         let events = if is_told { engine.report(*instance, &decision, request, now) } else { Vec::new() };
         let outcome = Outcome { status: Some(self.status), details: b"via_upstream", ..Outcome::default() };
-        engine.on_complete(ticket, &outcome, now);
+        engine.on_complete(ticket, &outcome);
         if decision.banned.is_some() {
             self.carry_notices(now);
         }

@@ -120,7 +120,7 @@ impl Worker {
             divan::black_box(self.engine.report(self.instance, &decision, &request, at.now));
             divan::black_box(self.reply.write(ruling, &request));
         }
-        self.engine.on_complete(ticket, &Outcome::default(), at.now);
+        self.engine.on_complete(ticket, &Outcome::default());
         if at.tick {
             self.engine.on_tick(at.now + STEP);
         }
