@@ -306,13 +306,14 @@ impl<S: Store + Clone> Engine<S> {
             self.metrics.count(Metric::ClockSteps);
         }
         if step == Step::Reset {
-            self.start_over();
+            self.start_over(now);
         }
         now
     }
 
     /// The clock is another: no time that is kept means anything.
-    fn start_over(&mut self) {
+    fn start_over(&mut self, now: Nanos) {
+        self.instances.iter_mut().flatten().for_each(|instance| instance.outbox.start_over(now));
         if let Some(connections) = &mut self.connections {
             connections.start_over();
         }

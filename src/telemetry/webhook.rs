@@ -138,6 +138,12 @@ impl Outbox {
         }
     }
 
+    /// The clock is another: what waits is due, and what is on its way has all its time.
+    pub fn start_over(&mut self, now: Nanos) {
+        self.due = now;
+        self.calls.iter_mut().for_each(|call| call.gone = now + TIMEOUT + GONE);
+    }
+
     /// Hands what waits to the one that takes its place. What is on its way is lost with the filter that sent it.
     pub fn succeed(mut self, heir: Option<&mut Outbox>, now: Nanos) -> Stats {
         match heir {
