@@ -35,6 +35,7 @@
 //! [`reply`], [`telemetry`] · [`config`] · [`engine`] · `host` and the command line.
 
 pub mod bans;
+pub mod challenge;
 pub mod config;
 pub mod connections;
 pub mod counters;

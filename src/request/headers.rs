@@ -42,6 +42,15 @@ impl<'a> Headers<'a> {
         self.iter().filter(move |(n, _)| *n == name.as_bytes()).map(|(_, value)| value)
     }
 
+    /// The values of all cookies of this name, as they are.
+    pub fn cookies<'n>(&self, name: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        let pairs = self
+            .iter()
+            .filter(|(field, _)| *field == b"cookie")
+            .flat_map(|(_, value)| value.split(|&b| b == b';'));
+        pairs.filter_map(move |pair| pair.trim_ascii().strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    }
+
     /// The value of cookie `name` as applications read it: decoded, without quotes. An empty one counts only where
     /// there is no other, in whichever `cookie` field (HTTP/2 may split the field).
     pub fn cookie(&self, name: &str) -> Option<Cow<'a, [u8]>> {
