@@ -13,6 +13,8 @@
 
 pub mod bind;
 pub mod clearance;
+pub mod endpoint;
+pub mod navigation;
 pub mod puzzle;
 pub mod secret;
 pub mod token;
