@@ -5,6 +5,7 @@
 
 mod connections;
 mod counting;
+mod facing;
 mod limits;
 mod measure;
 mod posting;
@@ -15,15 +16,18 @@ mod tell;
 mod verdict;
 mod words;
 
+use crate::challenge::answer::Answer;
+use crate::challenge::puzzle::Puzzle;
 use crate::config::plan::{Needs, Plan};
 use crate::connections::Connections;
 use crate::detect::rules::{Facts, Rate, Rules};
 use crate::detect::signal::Signals;
 use crate::exchange::{Gauges, Own};
+use crate::hash::SubjectHash;
 use crate::identity::Source;
 use crate::identity::exempt::Exemption;
 use crate::identity::key::Caller;
-use crate::identity::subjects::{Memos, Subjects};
+use crate::identity::subjects::{Keys, Memos, Subjects};
 use crate::policy::tarpit::StreamId;
 use crate::policy::{Action, Ruling, Rulings};
 use crate::request::Request;
@@ -120,6 +124,12 @@ pub struct Decision {
     pub suspect: Option<IpAddr>,
     /// A request whose end is to be learned.
     watched: Option<Watched>,
+    /// What its browser is to solve.
+    pub puzzle: Option<Puzzle>,
+    /// What a browser gets that brings an answer.
+    pub answer: Option<Answer>,
+    /// The client that is challenged.
+    client: Option<SubjectHash>,
 }
 
 impl Decision {
@@ -130,7 +140,7 @@ impl Decision {
 
     /// Is there something to tell of it?
     pub fn is_told(&self) -> bool {
-        self.ruling().is_some() || !self.signals.is_empty() || self.lapsed.is_some()
+        self.ruling().is_some() || !self.signals.is_empty() || self.lapsed.is_some() || self.answer.is_some()
     }
 
     /// What is done.
@@ -224,10 +234,17 @@ impl<S: Store + Clone> Engine<S> {
             self.metrics.count_missing(Fact::Key);
         }
         let by_print = found.by_print;
-        let mut rulings = Rulings::of_rules(&plan.policy, found.hits);
+        let mut rulings = Rulings::of_rules(&plan.policy, found.hits, |ruling| match is_request {
+            true => serving.face(&plan.policy, &subjects.caller, ruling, now),
+            false => Some(ruling),
+        });
         let (mut signals, mut watched) = (Signals::default(), None);
         if is_request {
             watched = serving.limit(plan, request, &mut subjects, &mut rulings, now);
+            let answer = if rulings.refuse() { None } else { serving.answer(plan, &mut subjects, now) };
+            if answer.is_some() {
+                return Some(Decision { happens, rulings, answer, ..Decision::default() });
+            }
             signals = serving.notice(plan, request, &mut subjects, !rulings.refuse(), now);
         }
         let noticed = Noticed::of(signals);
@@ -236,6 +253,11 @@ impl<S: Store + Clone> Engine<S> {
         let banned = serving.punish(&plan.policy, &binding, &mut subjects, &rulings, now);
         let suspect = serving.meet_suspect(&source, now);
         let watched = watched.filter(|_| !rulings.refuse());
+        let score = binding.threat.score;
+        let puzzle = rulings
+            .enforced
+            .filter(|_| is_request)
+            .and_then(|ruling| serving.puzzle(&plan.policy, &ruling, score, &mut subjects, now));
         Some(Decision {
             happens,
             rulings,
@@ -247,6 +269,9 @@ impl<S: Store + Clone> Engine<S> {
             by_print,
             suspect,
             watched,
+            puzzle,
+            answer: None,
+            client: if puzzle.is_some() { subjects.get(Keys::CLIENT) } else { None },
         })
     }
 

@@ -3,6 +3,8 @@
 //! `Retry-After`, `RateLimit` and `RateLimit-Policy` come from the bucket that refused and agree: the time in
 //! `RateLimit` is `Retry-After`, and at that moment the bucket has a token (draft-ietf-httpapi-ratelimit-headers-10).
 
+use crate::challenge::answer::Answered;
+use crate::challenge::page::{self, Page};
 use crate::policy::{Action, Limit, Ruling};
 use crate::request::Request;
 use crate::request::headers::Pairs;
@@ -119,6 +121,57 @@ impl Reply {
         self.headers.push_with(name, |out| {
             let _ = out.write_fmt(value);
         });
+    }
+
+    /// The page that asks a browser to prove itself.
+    pub fn challenge(&mut self, page: &Page, status: u16) {
+        self.begin(status, "weir_challenge");
+        self.html(page.nonce);
+        page::write(page, &mut self.body);
+    }
+
+    /// What a browser gets that brings an answer.
+    pub fn answer(&mut self, answered: &Answered) {
+        match answered {
+            Answered::Cleared { cookie, to } => {
+                self.redirect(to);
+                self.headers.push("set-cookie", cookie.as_bytes());
+            }
+            Answered::Back { to } => self.redirect(to),
+            Answered::NoCookies { reason } => {
+                self.begin(403, "weir_challenge_cookies");
+                self.html("0");
+                page::write_cookies_off(reason, "0", &mut self.body);
+            }
+        }
+    }
+
+    fn redirect(&mut self, to: &str) {
+        self.begin(303, "weir_challenge_answer");
+        self.headers.push("location", to.as_bytes());
+        self.headers.push("cache-control", b"no-store");
+        self.headers.push("referrer-policy", b"no-referrer");
+    }
+
+    fn begin(&mut self, status: u16, details: &'static str) {
+        self.headers.clear();
+        self.body.clear();
+        (self.status, self.grpc_status, self.details) = (status, None, details);
+    }
+
+    fn html(&mut self, nonce: &str) {
+        let mut policy = String::new();
+        page::content_security_policy(nonce, &mut policy);
+        for (name, value) in [
+            ("content-type", "text/html; charset=utf-8"),
+            ("content-security-policy", &policy),
+            ("cache-control", "no-store"),
+            ("vary", "cookie, accept, sec-fetch-mode"),
+            ("referrer-policy", "no-referrer"),
+            ("x-content-type-options", "nosniff"),
+        ] {
+            self.headers.push(name, value.as_bytes());
+        }
     }
 
     fn deny(&mut self, request: &Request) {

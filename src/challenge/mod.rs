@@ -11,10 +11,13 @@
 //! * One answer gives one clearance, however often it is sent: the clearance's number follows from the puzzle's. A
 //!   clearance is held to a rate of its own, so that to share it is worth little.
 
+pub mod answer;
 pub mod bind;
 pub mod clearance;
 pub mod endpoint;
+pub mod misses;
 pub mod navigation;
+pub mod page;
 pub mod puzzle;
 pub mod secret;
 pub mod token;

@@ -11,6 +11,7 @@
 use super::secret::Secrets;
 use super::token;
 use super::work;
+use crate::hash::mix;
 
 const VERSION: u8 = 1;
 const KIND: &[u8] = b"puzzle";
@@ -103,12 +104,12 @@ impl Puzzle {
             None => Err(Fault::Early),
         }
     }
+}
 
-    /// What the page and the event show of it: `7f3a-90c2`.
-    pub fn reason(&self) -> String {
-        let [.., a, b, c, d] = self.number.to_be_bytes();
-        format!("{a:02x}{b:02x}-{c:02x}{d:02x}")
-    }
+/// What a page shows, and the event of it: `7f3a-90c2`. The same for a client each time, so that every page has its event.
+pub fn reason(client: u64) -> String {
+    let [.., a, b, c, d] = mix(client).to_be_bytes();
+    format!("{a:02x}{b:02x}-{c:02x}{d:02x}")
 }
 
 /// Seconds that clocks may differ by.

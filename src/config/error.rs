@@ -163,6 +163,7 @@ pub enum Cause {
     RateOutOfRange,
     BurstTooLarge { found: f64, most: u32 },
     AboveField { found: u32, most: u32, field: &'static str },
+    Falling { least: u32, most: u32 },
     NoRate,
     // words
     UnknownWord { found: Shown, nearest: Option<&'static str>, known: &'static [&'static str] },
@@ -256,6 +257,9 @@ impl Display for Cause {
             }
             Cause::AboveField { found, most, field } => {
                 write!(f, "is {found}, which is above {field}; write at most {most}, or raise {field}")
+            }
+            Cause::Falling { least, most } => {
+                write!(f, "falls from {least} to {most}; write the lesser number first")
             }
             Cause::NoRate => f.write_str("counts nothing; set max_req_rate, max_conn_rate or max_h2_error_rate, or list fingerprints"),
             Cause::UnknownWord { found, nearest: Some(word), .. } => {

@@ -23,24 +23,15 @@ pub static FIELDS: &[Later] = &[
     later("qos", "quality of service", never),
     later("control", "control API", never),
     later("policy.shed", "shedding", |value| has_defaults(value, SHED)),
-    later("policy.challenge", "challenge", |value| has_defaults(value, CHALLENGE)),
 ];
 
-/// Actions that this version can't carry out. A tier may say `challenge`, and throttles.
-pub const ACTIONS: &[&str] = &["challenge", "shed"];
+/// Actions that this version can't carry out.
+pub const ACTIONS: &[&str] = &["shed"];
 
 /// How the defaults of a section are told from what asks for something.
 type Defaults = &'static [(&'static str, fn(&Value) -> bool)];
 
 const SHED: Defaults = &[("answer", |value| is_text(value, "reply"))];
-
-/// With the default tiers a challenge is a throttle, so that its own defaults ask for no more.
-const CHALLENGE: Defaults = &[
-    ("difficulty", |value| *value == Value::List(vec![Value::Number(18.0), Value::Number(22.0)])),
-    ("clearance_seconds", |value| *value == Value::Number(1_800.0)),
-    ("bind", |value| is_text(value, "prefix")),
-    ("status", |value| *value == Value::Number(429.0)),
-];
 
 fn never(_: &Value) -> bool {
     false
@@ -86,9 +77,6 @@ mod tests {
         assert!(!passes("qos", "{}"));
         assert!(passes("policy.shed", r#"{"answer": "reply"}"#));
         assert!(!passes("policy.shed", r#"{"answer": "close"}"#));
-        assert!(passes("policy.challenge", r#"{"difficulty": [18, 22.0], "status": 429, "secret": null}"#));
-        assert!(!passes("policy.challenge", r#"{"difficulty": [20, 22]}"#));
-        assert!(!passes("policy.challenge", r#"{"secret": "s"}"#));
     }
 
     #[test]

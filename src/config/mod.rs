@@ -1,7 +1,7 @@
 //! What the operator writes, and the [`plan`] that it is compiled to. The only room that reads JSON.
 //!
 //! text → [`json`] (syntax, order, repeated keys) → `read` (sections, unknown and later keys) → `compile`, with `rules`,
-//! `fingerprints`, `traffic`, `detectors`, `policy` and [`sizes`] for their sections, and `units`, `names`, `addresses`, `states` and `never`
+//! `fingerprints`, `traffic`, `detectors`, `policy`, `challenge` and [`sizes`] for their sections, and `units`, `names`, `addresses`, `states` and `never`
 //! for single values → [`plan::Plan`]. Every error is collected on the way; one is
 //! enough to refuse the whole. [`advice`] doubts what is allowed. [`schema`] is the table of all fields: what the
 //! reader knows, and the documentation.
@@ -11,6 +11,7 @@
 mod addresses;
 pub mod advice;
 mod bannable;
+mod challenge;
 mod compile;
 mod detectors;
 mod error;

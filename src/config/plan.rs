@@ -1,5 +1,6 @@
 //! A configuration, compiled: it can't be wrong, and it doesn't change. A reload makes another one.
 
+use crate::challenge::misses::Misses;
 use crate::detect::novelty::Novelty;
 use crate::detect::rules::{Rate, Rule};
 use crate::detect::signal;
@@ -108,6 +109,8 @@ pub struct Needs {
     pub fingerprints: bool,
     /// How a request ended: did its caller reset it, or break the protocol?
     pub errors: bool,
+    /// What time it is, for the challenge.
+    pub time: bool,
     /// Whether others use its connection: whoever ends one, or charges for one, must know.
     pub sharing: bool,
     /// Not this request, but connections, of which a network filter must tell.
@@ -138,6 +141,8 @@ impl Plan {
             || rules.need_path()
             || self.detectors.loops.is_some()
             || self.count_by(|part| *part == Part::Path);
+        // What only observes does without: that a browser would be challenged is near enough.
+        let challenges = policy.challenges() && self.enforces();
         let has_consumer = !self.identity.consumer.is_empty();
         let consumer = self.learns(Dimension::Consumer)
             || policy.bannable.contains(&Keys::CONSUMER)
@@ -157,7 +162,9 @@ impl Plan {
                 || self.count_by(|part| *part == Part::Route),
             network: network && self.network.is_some(),
             path,
+            time: challenges,
             headers: path
+                || challenges
                 || rules.need_headers(keys)
                 || self.count_by(sent)
                 || (has_consumer && consumer)
@@ -208,6 +215,13 @@ impl Plan {
             _ => Some(self.traffic_mode),
         };
         mode == Some(Mode::Enforce)
+    }
+
+    /// May a rule or tier bind?
+    fn enforces(&self) -> bool {
+        let modes = [self.mode, self.traffic_mode].into_iter();
+        let modes = modes.chain(self.detectors.novelty.map(|novelty| novelty.mode));
+        modes.chain(self.policy.rules.iter().map(|response| response.mode)).any(|mode| mode == Mode::Enforce)
     }
 
     /// May a request be held?
@@ -261,6 +275,7 @@ impl Plan {
         self.exchange.memory_bytes()
             + counted.map(|settings| counts::memory_bytes(&settings)).sum::<u64>()
             + newcomers
+            + if self.policy.challenges() { Misses::memory_bytes() } else { 0 }
             + sums::MEMORY_BYTES
             + Quotas::memory_bytes()
             + self.bans.memory_bytes()

@@ -3,7 +3,7 @@
 use super::error::Cause;
 use super::known::Known;
 use super::read::Section;
-use super::{names, never, schema, units};
+use super::{challenge, names, never, schema, units};
 use crate::policy::tiers::{Tier, Tiers};
 use crate::policy::{Response, Settings, ban, ledger, quota, tarpit};
 use crate::time::Nanos;
@@ -13,8 +13,11 @@ const MOST_TIERS: usize = 16;
 
 /// Reads the section, but for [who may be banned](super::bannable), which depends on more than it.
 pub fn read(policy: &Section, rules: Box<[Response]>, known: Known) -> Settings {
+    let (challenge, secrets) = policy.section("challenge", challenge::read);
     Settings {
         rules,
+        challenge,
+        secrets,
         tiers: tiers(policy),
         why_header: policy.read("why_header", names::response_header),
         quota: policy.section("throttle", quota),

@@ -56,7 +56,9 @@ impl Reader<'_> {
         let actions = actions(section);
         section.need("filter", "say what to count, as in {\"max_req_rate\": 100}");
         // Who is slowed down pays for what passes only; who is refused pays for hammering on.
-        let slows = actions.iter().any(|action| matches!(action, Action::Tarpit | Action::Throttle));
+        let slows = actions
+            .iter()
+            .any(|action| matches!(action, Action::Tarpit | Action::Throttle | Action::Challenge));
         let charge = if slows { Charge::Admitted } else { Charge::Every };
         let filter = section.optional_section("filter", |filter| self.filter(filter, charge))?;
         if enabled {

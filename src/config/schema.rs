@@ -177,7 +177,8 @@ mod tests {
     fn a_key_is_looked_up_in_its_own_section() {
         assert!(matches!(lookup("", "rules"), Known::Built));
         assert!(matches!(lookup("", "policy"), Known::Built));
-        assert!(matches!(lookup("policy", "challenge"), Known::Later(_)));
+        assert!(matches!(lookup("policy", "challenge"), Known::Built));
+        assert!(matches!(lookup("policy", "shed"), Known::Later(_)));
         assert!(matches!(lookup("policy", "ban"), Known::Built));
         assert!(matches!(lookup("", "volume"), Known::Built));
         assert!(matches!(lookup("", "qos"), Known::Later(_)));

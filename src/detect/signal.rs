@@ -32,12 +32,20 @@ pub enum Kind {
     NetworkSurge,
     /// A client was not seen before, as are many at this time.
     FirstSighting,
+    /// A client is challenged again and again, and never answers.
+    ChallengeIgnored,
 }
 
 impl Kind {
     /// All kinds, in the order of metrics and documentation.
-    pub const ALL: [Kind; 5] =
-        [Kind::RouteSurge, Kind::SourceSurge, Kind::ConsumerSurge, Kind::NetworkSurge, Kind::FirstSighting];
+    pub const ALL: [Kind; 6] = [
+        Kind::RouteSurge,
+        Kind::SourceSurge,
+        Kind::ConsumerSurge,
+        Kind::NetworkSurge,
+        Kind::FirstSighting,
+        Kind::ChallengeIgnored,
+    ];
 
     /// The name that events and metrics use: `source:kind`.
     pub const fn name(self) -> &'static str {
@@ -47,18 +55,20 @@ impl Kind {
             Kind::ConsumerSurge => "traffic:consumer_surge",
             Kind::NetworkSurge => "traffic:network_surge",
             Kind::FirstSighting => "anomaly:first_sighting",
+            Kind::ChallengeIgnored => "challenge:ignored",
         }
     }
 
     /// Is it about the caller itself? Only such a signal may lead to a ban: what happens to a route or a network is the
-    /// doing of many, most of whom are innocent, and to be new is no offence.
+    /// doing of many, most of whom are innocent, to be new is no offence, and a person may have
+    /// reasons not to answer.
     pub const fn is_personal(self) -> bool {
         matches!(self, Kind::SourceSurge | Kind::ConsumerSurge)
     }
 
     /// Does it weigh more the further it goes? A route's is the same for everybody, and so is a newcomer's.
     pub const fn escalates(self) -> bool {
-        !matches!(self, Kind::RouteSurge | Kind::FirstSighting)
+        !matches!(self, Kind::RouteSurge | Kind::FirstSighting | Kind::ChallengeIgnored)
     }
 }
 
@@ -77,7 +87,7 @@ pub struct Evidence {
 
 /// The signals of one request: at most one per kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Signals([Option<Signal>; 5]);
+pub struct Signals([Option<Signal>; 6]);
 
 impl Signals {
     /// These signals.

@@ -3,6 +3,8 @@
 
 use super::words::{describe, write_reason, write_why};
 use super::{Decision, Engine, Instance, InstanceId, Scratch};
+use crate::challenge::answer::Answered;
+use crate::challenge::puzzle::Fault;
 use crate::config::plan::{Plan, Supply};
 use crate::connections::Connections;
 use crate::detect::rules::Rate;
@@ -43,6 +45,7 @@ impl<S: Store + Clone> Engine<S> {
         self.metrics
             .count_rulings(decision.happens, &decision.rulings, |cause| series_of(series, plan, cause));
         count_prints(&mut self.metrics, plan, decision);
+        count_challenge(&mut self.metrics, decision);
         decision.signals.iter().for_each(|signal| self.metrics.count_signal(signal.kind));
         if let Some(banned) = &decision.banned {
             self.metrics.count_ban(banned.reason);
@@ -82,6 +85,20 @@ fn shown(decision: &Decision) -> Option<Counted> {
     let ruling = decision.ruling().and_then(|ruling| ruling.counted);
     let signal = || decision.signals.iter().last().map(Counted::of);
     ruling.or_else(signal).or(decision.lapsed.map(|lapsed| lapsed.counted))
+}
+
+/// A challenge, or what came of one.
+fn count_challenge(metrics: &mut Metrics, decision: &Decision) {
+    if decision.puzzle.is_some() {
+        metrics.count(Metric::ChallengesIssued);
+    }
+    let Some(answer) = &decision.answer else { return };
+    match (&answer.judged, &answer.gets) {
+        (Some(Ok(_)), _) => metrics.count_passed(answer.by_work),
+        (Some(Err(fault)), _) => metrics.count_failed_answer(*fault as usize),
+        (None, Answered::NoCookies { .. }) => metrics.count_failed_answer(Fault::ALL.len()),
+        (None, _) => {}
+    }
 }
 
 /// What rules that are for certain fingerprints did.

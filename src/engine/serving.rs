@@ -3,6 +3,8 @@
 use super::Engine;
 use super::counting::Counting;
 use crate::bans::{Bans, Era};
+use crate::challenge::misses::Misses;
+use crate::challenge::secret::Secret;
 use crate::config::plan::Plan;
 use crate::counters::bucket::{Charge, Quota};
 use crate::detect::surge::Surge;
@@ -25,6 +27,9 @@ pub(super) struct Serving<S: Store> {
     /// `None` where no plan learns: its table takes memory.
     pub surge: Option<Surge<S>>,
     pub counting: Counting<S>,
+    /// `None` where no plan challenges.
+    pub misses: Option<Misses>,
+    numbers: Numbers,
     pub tarpit: Tarpit,
     tarpit_settings: tarpit::Settings,
     pub names: Names,
@@ -47,9 +52,20 @@ pub(super) struct Names {
     pub log_claims: Family,
     pub surge_claims: Family,
     pub lapse_claims: Family,
+    pub challenge_claims: Family,
     pub bans: Family,
     pub quotas: Quotas,
     pub ledger: Ledger,
+    pub clearances: Family,
+    /// What the process signs with where the operator has no secret.
+    pub secret: Secret,
+}
+
+/// Numbers that nobody can tell beforehand, each once.
+struct Numbers {
+    seed: Seed,
+    nonce: u64,
+    count: u64,
 }
 
 impl Names {
@@ -59,15 +75,19 @@ impl Names {
             log_claims: family("log", "client"),
             surge_claims: family("log", "surge"),
             lapse_claims: family("log", "lapse"),
+            challenge_claims: family("log", "challenge"),
             bans: family("ban", ""),
             quotas: Quotas::new(seed, epoch, quota_window),
             ledger: Ledger::new(seed, epoch),
+            clearances: family("challenge", "clearance"),
+            secret: Secret::of_process(&seed.0),
         }
     }
 
     /// Tags of what is counted in the exchange for nobody's rule.
-    pub fn claim_tags(&self) -> [u16; 3] {
-        [self.log_claims, self.surge_claims, self.lapse_claims].map(|family| family.tag())
+    pub fn claim_tags(&self) -> [u16; 5] {
+        [self.log_claims, self.surge_claims, self.lapse_claims, self.challenge_claims, self.clearances]
+            .map(|family| family.tag())
     }
 }
 
@@ -89,6 +109,8 @@ impl<S: Store + Clone> Serving<S> {
             bans: Bans::new(store.clone(), plan.bans, Era::of(&seed, epoch), now),
             surge: None,
             counting: Counting::new(store.clone(), &seed, epoch),
+            misses: None,
+            numbers: Numbers { seed: Seed(own.seed), nonce: own.nonce, count: 0 },
             tarpit: Tarpit::new(&plan.tarpit_room()),
             tarpit_settings: plan.tarpit_room(),
             exchange,
@@ -111,6 +133,8 @@ impl<S: Store + Clone> Serving<S> {
         self.learn_by(plans, now);
         self.counting.reconfigure(plans);
         self.counting.share(self.exchange.live(now));
+        let challenges = plans.iter().any(|plan| plan.policy.challenges());
+        self.misses = if challenges { Some(self.misses.take().unwrap_or_default()) } else { None };
         if self.names.quotas.window() != latest.policy.quota.window {
             let (seed, epoch) = self.exchange.seed();
             self.names.quotas = Quotas::new(&seed, epoch, latest.policy.quota.window);
@@ -181,6 +205,7 @@ impl<S: Store + Clone> Serving<S> {
             surge.rebind(&seed, epoch);
         }
         self.counting.rebind(&seed, epoch);
+        self.misses = self.misses.take().map(|_| Misses::default());
         self.tarpit.release_all();
         (self.lines, self.ban_lines) = (Nanos::ZERO, Nanos::ZERO); // the clock may be another
         self.notices = Nanos::ZERO;
@@ -198,6 +223,15 @@ impl<S: Store + Clone> Serving<S> {
         }
         self.notices = NOTICES.charged(self.notices, now);
         Some(news.to_le_bytes())
+    }
+}
+
+impl<S: Store> Serving<S> {
+    /// A number that was not there before.
+    pub fn next_number(&mut self) -> u64 {
+        self.numbers.count += 1;
+        let mut hasher = self.numbers.seed.hasher();
+        hasher.number(self.numbers.nonce).number(self.numbers.count).finish()
     }
 }
 

@@ -4,12 +4,14 @@
 use super::Decision;
 use super::serving::Serving;
 use super::words::{list, rule_name};
+use crate::challenge::puzzle::reason;
 use crate::config::plan::Plan;
 use crate::counters::bucket::{Charge, Meter, Quota, Verdict};
 use crate::detect::signal::Kind;
 use crate::hash::{Family, SubjectHash};
 use crate::identity::Source;
 use crate::identity::key::{Caller, KeySpec};
+use crate::identity::subjects::Keys;
 use crate::policy::{Cause, Counted, Mode, Ruling};
 use crate::shared::Store;
 use crate::telemetry::events::What;
@@ -43,6 +45,7 @@ impl<S: Store> Serving<S> {
             Some(Err(held_back)) => metrics.count_event(held_back),
             None => {}
         }
+        due.extend(self.challenged(plan, decision, now));
         self.surges(plan, decision, now, &mut due);
         let bans = [banned(plan, decision), self.lapsed(plan, decision, now)];
         for event in bans.into_iter().flatten() {
@@ -75,6 +78,19 @@ impl<S: Store> Serving<S> {
         let client = told.unwrap_or(SubjectHash(0));
         let claim = self.claim_line(self.names.log_claims, client, plan.events.log_interval, now);
         Some(claim.map(|()| (ruling.counted, told_of(plan, ruling, decision))))
+    }
+
+    /// A challenge, once per client and interval: with what its page shows.
+    fn challenged(&mut self, plan: &Plan, decision: &Decision, now: Nanos) -> Option<Due> {
+        let (puzzle, client) = (decision.puzzle?, decision.client?);
+        self.claim_line(self.names.challenge_claims, client, plan.events.log_interval, now).ok()?;
+        let what = What::Challenge {
+            reason: reason(client.0),
+            difficulty: puzzle.difficulty,
+            score: decision.threat.score,
+            signals: list(&decision.signals),
+        };
+        Some((Some(Counted { key: Keys::CLIENT, subject: client }), what))
     }
 
     /// Each surge, and each crowd of newcomers, once per key and minute. A second one within it is no event, so it is none that is held back.

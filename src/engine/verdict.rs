@@ -70,8 +70,10 @@ impl<S: Store> Serving<S> {
         now: Nanos,
     ) -> Signals {
         let mut signals = self.unusual(plan, request, subjects, reaches, now);
-        if let Some(newcomer) = self.newcomer(plan, subjects, now) {
-            signals.add(newcomer);
+        let misses = subjects.get(Keys::CLIENT).zip(self.misses.as_ref());
+        let ignored = misses.and_then(|(client, misses)| misses.signal(client, now));
+        for signal in [self.newcomer(plan, subjects, now), ignored].into_iter().flatten() {
+            signals.add(signal);
         }
         signals
     }
@@ -108,8 +110,9 @@ impl<S: Store> Serving<S> {
         let mut reach = |tier: Option<Tier>, mode, noticed: &Noticed| {
             let Some(tier) = tier.filter(|tier| rulings.yields_to(mode, tier.action)) else { return };
             let counted = culprit(&noticed.signals).or_else(|| anybody(subjects));
-            if let Some(ruling) = self.reach(policy, tier.ruling(mode, counted), now) {
-                rulings.overrule(ruling);
+            let ruling = self.face(policy, &subjects.caller, tier.ruling(mode, counted), now);
+            if let Some(ruling) = ruling.and_then(|ruling| self.reach(policy, ruling, now)) {
+                rulings.compete(ruling);
             }
         };
         reach(binds, Mode::Enforce, binding);
@@ -118,7 +121,7 @@ impl<S: Store> Serving<S> {
 
     /// The ruling of a tier that is reached. One that throttles has something to say when its quota is spent.
     fn reach(&mut self, policy: &Settings, mut ruling: Ruling, now: Nanos) -> Option<Ruling> {
-        if ruling.answer().is_throttle() {
+        if ruling.answer() == Action::Throttle && ruling.limit.is_none() {
             let (mode, subject) = (ruling.response.mode, ruling.counted?.subject);
             let taken = self.names.quotas.take(&policy.quota, mode, subject, &mut self.sums, now);
             ruling.limit = Some(taken.err()?);

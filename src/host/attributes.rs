@@ -2,7 +2,7 @@
 //! headers come with one, and everything else only where the plan needs it.
 
 use super::abi::{self, Bytes};
-use super::with_worker;
+use super::{clock, with_worker};
 use crate::config::plan::{Needs, Origin, Plan};
 use crate::connections::ConnectionId;
 use crate::engine::InstanceId;
@@ -18,6 +18,7 @@ pub struct Facts {
     route: Option<Bytes>,
     network: Option<Bytes>,
     headers: Option<Bytes>,
+    unix: Option<u32>,
     fingerprints: Fingerprints,
     /// Fingerprints in filter states were looked for here, not remembered.
     looked: bool,
@@ -29,6 +30,7 @@ impl Facts {
     pub fn read(instance: InstanceId, needs: Needs, plan: &Plan) -> Facts {
         let mut facts = Facts::of_connection(needs, plan);
         facts.route = if needs.route { route() } else { None };
+        facts.unix = needs.time.then(|| u32::try_from(clock::unix_ms() / 1000).unwrap_or(u32::MAX));
         if needs.headers || abi::has_request_header("access-control-request-method") {
             facts.complete();
         }
@@ -45,6 +47,7 @@ impl Facts {
             route: None,
             network: plan.network.as_deref().filter(|_| needs.network).and_then(present),
             headers: None,
+            unix: None,
             fingerprints: Fingerprints::NONE,
             looked: false,
         }
@@ -62,6 +65,7 @@ impl Facts {
             route: self.route.as_deref(),
             network: self.network.as_deref(),
             fingerprints: &self.fingerprints,
+            unix: self.unix,
             headers: self.headers.as_deref().map_or(Headers::default(), Headers::parse),
         }
     }

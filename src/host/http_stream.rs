@@ -214,17 +214,17 @@ impl Worker {
         stream: StreamId,
         now: Nanos,
     ) -> Carried {
-        let Some(ruling) = &decision.rulings.enforced else { return Carried::Passes };
-        if ruling.answer() == policy::Action::Tarpit && self.engine.hold(instance, stream, now) {
+        let answer = decision.action();
+        if answer == Some(policy::Action::Tarpit) && self.engine.hold(instance, stream, now) {
             return Carried::Held;
         }
-        if !self.reply.write(ruling, request) {
+        if !self.engine.write_reply(instance, decision, request, &mut self.reply) {
             return Carried::Passes;
         }
         match reply::send(&mut self.reply) {
             Ok(()) => Carried::Answered,
             Err(_) => {
-                self.engine.metrics.count_failed(ruling.answer());
+                answer.into_iter().for_each(|action| self.engine.metrics.count_failed(action));
                 Carried::Passes
             }
         }

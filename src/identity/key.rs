@@ -69,6 +69,11 @@ impl<'a> Caller<'a> {
         Caller { path, ..self }
     }
 
+    /// What is known of the request.
+    pub fn request(&self) -> &'a Request<'a> {
+        self.request
+    }
+
     /// The consumer: the first credential found, as SHA-256.
     pub fn consumer(&mut self) -> Option<Digest256> {
         *self.consumer.get_or_insert_with(|| consumer(&self.settings.consumer, self.request))

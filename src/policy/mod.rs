@@ -16,6 +16,8 @@ pub mod tiers;
 pub use action::{Action, Actions, Mode, Response};
 pub use ruling::{Cause, Counted, Limit, Ruling, Rulings};
 
+use crate::challenge;
+use crate::challenge::secret::Secrets;
 use crate::identity::subjects::KeyIndex;
 use tiers::Tiers;
 
@@ -32,6 +34,10 @@ pub struct Settings {
     pub quota: quota::Settings,
     /// Who is held, and for how long.
     pub tarpit: tarpit::Settings,
+    /// How to challenge.
+    pub challenge: challenge::Settings,
+    /// The operator's keys to sign with; without any, the process has one.
+    pub secrets: Option<Secrets>,
     /// When refusals become a ban.
     pub ledger: ledger::Settings,
     /// How bans are made.
@@ -50,9 +56,19 @@ impl Settings {
         of_rules || of_tiers || (self.bans == Mode::Enforce && !self.bannable.is_empty())
     }
 
+    /// May a browser be challenged?
+    pub fn challenges(&self) -> bool {
+        self.answers().any(|action| action == Action::Challenge)
+    }
+
     /// May a request be held?
     pub fn holds(&self) -> bool {
+        self.answers().any(|action| action == Action::Tarpit)
+    }
+
+    /// What rules and tiers answer.
+    fn answers(&self) -> impl Iterator<Item = Action> {
         let of_rules = self.rules.iter().map(|response| response.actions.answer);
-        of_rules.chain(self.tiers.iter().map(|tier| tier.action)).any(|action| action == Action::Tarpit)
+        of_rules.chain(self.tiers.iter().map(|tier| tier.action))
     }
 }

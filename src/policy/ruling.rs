@@ -37,7 +37,7 @@ impl Counted {
     pub fn of(signal: &Signal) -> Counted {
         let key = match signal.kind {
             Kind::RouteSurge => Keys::ROUTE,
-            Kind::SourceSurge | Kind::FirstSighting => Keys::CLIENT,
+            Kind::SourceSurge | Kind::FirstSighting | Kind::ChallengeIgnored => Keys::CLIENT,
             Kind::ConsumerSurge => Keys::CONSUMER,
             Kind::NetworkSurge => Keys::NETWORK,
         };
@@ -112,10 +112,16 @@ impl Rulings {
 
     /// Reads the rules that matched in file order: the first match wins, among those that bind and, apart from
     /// them, among those that only observe.
-    pub fn of_rules(settings: &Settings, hits: &[Hit]) -> Rulings {
-        let first = |mode| {
-            let mut rulings = hits.iter().filter_map(|hit| Ruling::of(hit, settings));
-            rulings.find(|ruling| ruling.response.mode == mode)
+    ///
+    /// `settle` says what a ruling comes to for this caller; `None`: nothing, and the next rule has its say.
+    pub fn of_rules(
+        settings: &Settings,
+        hits: &[Hit],
+        mut settle: impl FnMut(Ruling) -> Option<Ruling>,
+    ) -> Rulings {
+        let mut first = |mode| {
+            let rulings = hits.iter().filter_map(|hit| Ruling::of(hit, settings));
+            rulings.filter(|ruling| ruling.response.mode == mode).find_map(&mut settle)
         };
         Rulings { enforced: first(Mode::Enforce), observed: first(Mode::Observe), overruled: None }
     }
@@ -180,7 +186,7 @@ mod tests {
 
     fn of_rules(rules: impl Iterator<Item = u16>) -> Rulings {
         let hits: Vec<Hit> = rules.map(Hit::of_rule).collect();
-        Rulings::of_rules(&settings(), &hits)
+        Rulings::of_rules(&settings(), &hits, Some)
     }
 
     fn tier(mode: Mode, action: Action) -> Ruling {

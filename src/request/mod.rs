@@ -22,6 +22,8 @@ pub struct Request<'a> {
     pub network: Option<&'a [u8]>,
     /// What is known of the caller's software. Fetched only where the plan needs it.
     pub fingerprints: &'a Fingerprints,
+    /// The second since 1970, by the host's clock. Fetched only where the plan needs it.
+    pub unix: Option<u32>,
     /// Request headers with the pseudo-headers of HTTP/2.
     pub headers: Headers<'a>,
 }

@@ -71,6 +71,17 @@ pub enum What {
         /// Time until the caller may come again.
         wait: Nanos,
     },
+    /// A browser is to prove itself.
+    Challenge {
+        /// What its page shows.
+        reason: String,
+        /// Leading zero bits.
+        difficulty: u8,
+        /// The score of the request.
+        score: Score,
+        /// What it is made of.
+        signals: String,
+    },
     /// Somebody's traffic is far from what is usual, or many callers are new.
     Surge {
         /// What departs, with its numbers.
@@ -180,6 +191,7 @@ impl What {
             What::Rule { action, .. } => ("rules", action.name()),
             What::Tier { action, .. } => ("tiers", action.name()),
             What::Detector { detector, action, .. } => (detector.name(), action.name()),
+            What::Challenge { .. } => ("challenge", "challenge"),
             What::Surge { signal, .. } if signal.kind == Kind::FirstSighting => ("anomaly", "first_sighting"),
             What::Surge { .. } => ("traffic", "surge"),
             What::Ban { .. } => ("bans", "ban"),
@@ -212,6 +224,13 @@ impl What {
                 object
                     .text("weir.mode", mode.name().as_bytes())
                     .number("weir.retry_after_ms", wait.as_millis());
+            }
+            What::Challenge { reason, difficulty, score, signals } => {
+                object
+                    .text("weir.challenge.reason", reason.as_bytes())
+                    .number("weir.challenge.difficulty", (*difficulty).into())
+                    .number("weir.score", score.0.into())
+                    .text("weir.signals", signals.as_bytes());
             }
             What::Surge { signal, mode } => {
                 object.text("weir.mode", mode.name().as_bytes());

@@ -59,6 +59,9 @@ pub enum Metric {
     DetectorsDecided,
     FirstSightings,
     LoopsOpen,
+    ChallengesIssued,
+    ChallengesPassed,
+    ChallengesFailed,
     BansIssued,
     BansActive,
     BansRejected,
@@ -99,6 +102,7 @@ const TABLE: Label = (
     "table",
     &["limits", "arrears", "baselines", "bans", "volume", "wallet", "loop_breaker", "first_sighting"],
 );
+const FAULT: Label = ("fault", &["forged", "expired", "early", "unsolved", "cookies"]);
 const DETECTOR: Label = ("detector", &["volume", "wallet", "loop_breaker"]);
 const DIMENSION: Label = ("dimension", &["route", "source", "consumer", "network"]);
 const SIGNAL: Label = (
@@ -109,6 +113,7 @@ const SIGNAL: Label = (
         "traffic_consumer_surge",
         "traffic_network_surge",
         "anomaly_first_sighting",
+        "challenge_ignored",
     ],
 );
 const REASON: Label = ("reason", &["rule", "tier", "ledger", "operator"]);
@@ -235,6 +240,9 @@ pub const FAMILIES: &[Family] = &[
     Family { metric: Metric::DetectorsDecided, name: "weir_detectors_decided_total", kind: Kind::Counter, labels: &[DETECTOR, MODE], help: "requests that a detector decided by itself: a caller on a path or a credential that comes too often, a caller that repeats what fails; mode observe: would have decided" },
     Family { metric: Metric::FirstSightings, name: "weir_first_sightings_total", kind: Kind::Counter, labels: &[], help: "clients that a worker saw for the first time, or again after it had to forget them" },
     Family { metric: Metric::LoopsOpen, name: "weir_loops_open", kind: Kind::Gauge, labels: &[], help: "callers on paths whose loop breaker is open, over all workers: one that comes to two of them counts twice" },
+    Family { metric: Metric::ChallengesIssued, name: "weir_challenges_issued_total", kind: Kind::Counter, labels: &[], help: "pages with a puzzle" },
+    Family { metric: Metric::ChallengesPassed, name: "weir_challenges_passed_total", kind: Kind::Counter, labels: &[("by", &["work", "waiting"])], help: "answers that gave a clearance: by the work of a script, by waiting" },
+    Family { metric: Metric::ChallengesFailed, name: "weir_challenges_failed_total", kind: Kind::Counter, labels: &[FAULT], help: "answers that were none, each of which starts a new challenge; cookies: the browser did not keep its clearance" },
     Family { metric: Metric::BansIssued, name: "weir_bans_issued_total", kind: Kind::Counter, labels: &[REASON], help: "bans made or made longer, by what made them" },
     Family { metric: Metric::BansActive, name: "weir_bans_active", kind: Kind::Gauge, labels: &[], help: "bans in force in the process" },
     Family { metric: Metric::BansRejected, name: "weir_bans_rejected_total", kind: Kind::Counter, labels: &[MODE], help: "requests refused because their caller is banned; mode observe: would have been" },

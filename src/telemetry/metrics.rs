@@ -138,6 +138,16 @@ impl Metrics {
         self.add(Metric::FingerprintsUnavailable, layout as usize, 1);
     }
 
+    /// An answer that gave a clearance: by work, or by waiting.
+    pub fn count_passed(&mut self, by_work: bool) {
+        self.add(Metric::ChallengesPassed, usize::from(!by_work), 1);
+    }
+
+    /// An answer that was none.
+    pub fn count_failed_answer(&mut self, fault: usize) {
+        self.add(Metric::ChallengesFailed, fault, 1);
+    }
+
     /// A ban that was made.
     pub fn count_ban(&mut self, reason: Reason) {
         self.add(Metric::BansIssued, reason as usize, 1);

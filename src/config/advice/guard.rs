@@ -11,10 +11,7 @@ pub fn doubts(plan: &Plan) -> impl Iterator<Item = String> {
     let reached = plan.traffic.is_some() || plan.detectors.novelty.is_some();
     let unreached = (written && !reached && plan.policy.tiers.iter().next().is_some())
         .then_some("no tier is ever reached, as nothing is watched: all of traffic is off");
-    // The default tiers have a challenge so that they need no change when there is one.
-    let challenges = written && plan.policy.tiers.iter().any(|tier| tier.action == Action::Challenge);
-    let challenges = challenges.then_some("challenge acts as throttle in this version");
-    let fixed = [unreached, challenges, unseen_consumers(plan), unseen_networks(plan), unused_routes(plan)];
+    let fixed = [unreached, unseen_consumers(plan), unseen_networks(plan), unused_routes(plan)];
     milder(&plan.policy.tiers).chain(fixed.into_iter().flatten().map(str::to_owned))
 }
 

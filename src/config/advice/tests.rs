@@ -78,12 +78,6 @@ fn tiers_that_grow_milder_are_doubted() {
 }
 
 #[test]
-fn what_acts_as_another_action_in_this_version_is_said_once_where_it_is_written() {
-    let challenge = r#"{"min_score": 50, "action": "challenge"}, {"min_score": 60, "action": "challenge"}"#;
-    assert_eq!(of_tiers(challenge), ["challenge acts as throttle in this version"]);
-}
-
-#[test]
 fn a_fingerprint_that_callers_could_write_is_doubted() {
     let of = |from: &str| {
         let rule = r#"{"name": "a", "filter": {"fingerprints": {"tool": ["x"]}}, "action": ["deny"]}"#;

@@ -5,9 +5,11 @@ use crate::config::units::Range;
 /// The two modes.
 pub const MODES: &[&str] = &["observe", "enforce"];
 /// The actions that rules have in this version.
-pub const RULE_ACTIONS: &[&str] = &["log", "tarpit", "throttle", "deny", "block", "close"];
-/// The actions of tiers. There is a challenge, as milder policies must be able to name it: it acts as a throttle.
-pub const TIER_ACTIONS: &[&str] = &["log", "tarpit", "throttle", "challenge", "deny", "block", "close"];
+pub const RULE_ACTIONS: &[&str] = &["log", "tarpit", "throttle", "challenge", "deny", "block", "close"];
+/// The actions of tiers.
+pub const TIER_ACTIONS: &[&str] = RULE_ACTIONS;
+/// Whom a clearance is good for.
+pub const BINDS: &[&str] = &["none", "ua", "prefix"];
 /// What this version can count by.
 pub const KEYS: &[&str] =
     &["client", "consumer", "network", "route", "JA3", "JA4", "header:NAME", "cookie:NAME"];
@@ -95,6 +97,12 @@ pub const QUOTA_WINDOW: Range = Range { min: 1.0, max: 86_400.0, default: 10.0, 
 pub const TARPIT_DELAY_MS: Range = Range { min: 1.0, max: 60_000.0, default: 3_000.0, unit: "ms" };
 /// Each of them keeps a connection and Envoy's buffers.
 pub const TARPIT_MOST: Range = Range { min: 1.0, max: 10_000.0, default: 1_000.0, unit: "requests" };
+/// Leading zero bits: 8 are a blink, 26 a minute or more of a fast machine.
+pub const DIFFICULTY: Range = Range { min: 1.0, max: 26.0, default: 18.0, unit: "bits" };
+/// At most a day.
+pub const CLEARANCE: Range = Range { min: 10.0, max: 86_400.0, default: 1_800.0, unit: "s" };
+/// A page that is no answer must not look like one.
+pub const STATUS: Range = Range { min: 400.0, max: 599.0, default: 429.0, unit: "" };
 /// Points that make a ban.
 pub const LEDGER_LIMIT: Range = Range { min: 1.0, max: 1_000_000.0, default: 100.0, unit: "points" };
 /// The window in which they add up: at most a day.

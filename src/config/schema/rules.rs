@@ -113,7 +113,7 @@ pub const FIELDS: &[Field] = &[
     ),
     text(
         "rules[].action",
-        "list of `log`, `tarpit`, `throttle`, `deny`, `block`, `close`",
+        "list of `log`, `tarpit`, `throttle`, `challenge`, `deny`, `block`, `close`",
         "required",
         "What happens to what is over the rates. `tarpit` lets them pass after a while, `throttle` answers 429; both charge only what they admit. `deny` answers 403, `block` also bans whom the rule counts. Without `tarpit` or `throttle` every request is charged, so a caller that hammers on stays out until it has been quiet. `close` answers 403 and ends the connection; a connection is refused before its handshake by each of these but `log` and `tarpit`.",
         "",
