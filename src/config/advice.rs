@@ -66,20 +66,15 @@ fn enabled(plan: &Plan) -> impl Iterator<Item = (&Rule, &Response)> {
 }
 
 fn toothless(plan: &Plan) -> Option<String> {
-    let guards = plan.traffic.is_some() && plan.policy.tiers.iter().next().is_some();
-    let rules_bind = enabled(plan).any(|(_, response)| response.mode == Mode::Enforce);
-    let counting =
-        [plan.detectors.volume, plan.detectors.wallet].into_iter().flatten().map(|bands| bands.mode);
-    let mut counting = counting.chain(plan.detectors.loops.map(|loops| loops.mode));
-    let counts = counting.clone().next().is_some();
-    if rules_bind
-        || counting.any(|mode| mode == Mode::Enforce)
-        || (guards && plan.traffic_mode == Mode::Enforce)
-    {
+    let has_tiers = plan.policy.tiers.iter().next().is_some();
+    let guards = plan.traffic.is_some() && has_tiers;
+    let rules = enabled(plan).map(|(_, response)| response.mode);
+    let guard = guards.then_some(plan.traffic_mode);
+    if rules.chain(guard).chain(detectors::modes(plan)).any(|mode| mode == Mode::Enforce) {
         return None;
     }
     let observing = match (enabled(plan).count() > 0, guards) {
-        _ if counts => "every rule and detector observes",
+        _ if detectors::modes(plan).next().is_some() => "every rule and detector observes",
         (true, true) => "every rule and the traffic guard observe",
         (true, false) => "every rule observes",
         (false, true) => "the traffic guard observes, and no rule is enabled",

@@ -8,7 +8,7 @@ use crate::challenge::puzzle::reason;
 use crate::config::plan::Plan;
 use crate::counters::bucket::{Charge, Meter, Quota, Verdict};
 use crate::detect::signal::Kind;
-use crate::hash::{Family, SubjectHash};
+use crate::hash::{Family, SubjectHash, mix};
 use crate::identity::Source;
 use crate::identity::key::{Caller, KeySpec};
 use crate::identity::subjects::Keys;
@@ -72,9 +72,11 @@ impl<S: Store> Serving<S> {
         let (seed, _) = self.exchange.seed();
         let client = caller.subject(&KeySpec::client(), &seed);
         let counted = ruling.counted.map(|counted| counted.subject);
-        // Whom a detector counts may come from any number of clients.
-        let told =
-            if matches!(ruling.cause, Cause::Detector(_)) { counted.or(client) } else { client.or(counted) };
+        // Whom a detector counts may come from any number of clients, and is refused after it was held.
+        let told = match ruling.cause {
+            Cause::Detector(_) => counted.map(|counted| SubjectHash(mix(counted.0 ^ ruling.answer() as u64))),
+            _ => client.or(counted),
+        };
         let client = told.unwrap_or(SubjectHash(0));
         let claim = self.claim_line(self.names.log_claims, client, plan.events.log_interval, now);
         Some(claim.map(|()| (ruling.counted, told_of(plan, ruling, decision))))

@@ -211,7 +211,7 @@ impl What {
                     .text("weir.mode", mode.name().as_bytes())
                     .text("rule.name", name.as_bytes())
                     .text("weir.counted", counted.as_bytes())
-                    .number("weir.retry_after_ms", wait.as_millis());
+                    .number("weir.retry_after_ms", wait.0.div_ceil(1_000_000));
             }
             What::Tier { min_score, mode, score, signals, .. } => {
                 object
@@ -220,10 +220,11 @@ impl What {
                     .number("weir.score", score.0.into())
                     .text("weir.signals", signals.as_bytes());
             }
-            What::Detector { mode, wait, .. } => {
-                object
-                    .text("weir.mode", mode.name().as_bytes())
-                    .number("weir.retry_after_ms", wait.as_millis());
+            What::Detector { mode, action, wait, .. } => {
+                object.text("weir.mode", mode.name().as_bytes());
+                if action.refuses() {
+                    object.number("weir.retry_after_ms", wait.0.div_ceil(1_000_000));
+                }
             }
             What::Challenge { reason, difficulty, score, signals } => {
                 object

@@ -35,6 +35,7 @@ pub fn describe(plan: &Plan) -> String {
     detectors::describe(plan, &mut out);
     guard::describe(plan, &mut out);
     bans::describe(plan, &mut out);
+    events(plan, &mut out);
     for warning in warnings(plan) {
         let _ = write!(out, "\nwarning: {warning}");
     }
@@ -42,6 +43,22 @@ pub fn describe(plan: &Plan) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Where events go, where that is not the log alone.
+fn events(plan: &Plan, out: &mut String) {
+    let log = if plan.events.log { "in Envoy's log, and " } else { "" };
+    match &plan.events.webhook {
+        Some(hook) => {
+            let _ = writeln!(
+                out,
+                "\nevents   {log}posted to {} of Envoy's cluster {}, which must exist",
+                hook.path, hook.cluster
+            );
+        }
+        None if !plan.events.log => out.push_str("\nevents   none\n"),
+        None => {}
+    }
 }
 
 fn mode(mode: Mode) -> &'static str {

@@ -69,6 +69,19 @@ fn a_configuration_that_refuses_nothing_says_so_and_why() {
 }
 
 #[test]
+fn what_newcomers_reach_is_something_and_a_tier_that_lets_each_pass_is_doubted() {
+    let of = |mode: &str, action: &str| {
+        all_of(&format!(
+            r#"{{{NO_GUARD}, "first_sighting": {{"mode": "{mode}", "weight": 60}},
+            "policy": {{"tiers": [{{"min_score": 60, "action": "{action}"}}]}}}}"#
+        ))
+    };
+    assert!(of("enforce", "deny").is_empty());
+    assert!(matches!(&*of("observe", "deny"), [doubt] if doubt.contains("every rule and detector observes")));
+    assert!(matches!(&*of("enforce", "throttle"), [doubt] if doubt.contains("its quota is 20")));
+}
+
+#[test]
 fn tiers_that_grow_milder_are_doubted() {
     let mild = r#"{"min_score": 90, "action": "throttle"}, {"min_score": 50, "action": "deny"}"#;
     assert_eq!(of_tiers(mild), ["policy.tiers: throttle from 90 on is milder than deny from 50 on"]);

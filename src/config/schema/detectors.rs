@@ -13,7 +13,7 @@ pub const FIELDS: &[Field] = &[
     ),
     text(
         "volume.key",
-        "list of `client`, `path`, `consumer`, `network`, `route`, a fingerprint method, `header:NAME`, `cookie:NAME`",
+        "`client`, `path`, `consumer`, `network`, `route`, a fingerprint method, `header:NAME`, `cookie:NAME`, or a list of these",
         "[\"client\", \"path\"]",
         "What is counted. Paths are those of a request in normal form: however they are spelled, without query and `;parameters`. A request that lacks a part is not counted.",
         "More parts count each combination apart.",

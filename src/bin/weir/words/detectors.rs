@@ -59,7 +59,7 @@ fn crowds(detector: &Armed<novelty::Settings>, out: &mut String) {
     let Armed { settings, mode } = detector;
     let _ = writeln!(
         out,
-        "\nnew      more than {} in a second that were not seen before: {} each ({})",
+        "\nnew      above {} per second not seen before: {} for the first request of each ({})",
         count(settings.rate_threshold, "client"),
         count(settings.weight, "point"),
         mode.name()

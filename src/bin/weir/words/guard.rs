@@ -9,10 +9,16 @@ use weir::policy::{Action, Settings as Policy};
 
 /// What is unusual, and what follows.
 pub fn describe(plan: &Plan, out: &mut String) {
-    let Some(traffic) = &plan.traffic else {
-        out.push_str("\ntraffic  not compared with what is usual\n");
-        return;
-    };
+    match &plan.traffic {
+        Some(traffic) => unusual(plan, traffic, out),
+        None => out.push_str("\ntraffic  not compared with what is usual\n"),
+    }
+    if plan.traffic.is_some() || plan.detectors.novelty.is_some() {
+        tiers(&plan.policy, out);
+    }
+}
+
+fn unusual(plan: &Plan, traffic: &Settings, out: &mut String) {
     let _ = writeln!(
         out,
         "\ntraffic  counted in buckets of {} ({})",
@@ -29,7 +35,6 @@ pub fn describe(plan: &Plan, out: &mut String) {
         }
     }
     routes(traffic, out);
-    tiers(&plan.policy, out);
 }
 
 /// Can there be a subject?
@@ -89,7 +94,7 @@ fn points(weight: u8, escalates: bool) -> String {
 
 fn tiers(policy: &Policy, out: &mut String) {
     if policy.tiers.iter().next().is_none() {
-        out.push_str("tiers    none: surges are reported\n");
+        out.push_str("tiers    none: signals are reported\n");
     }
     for (i, tier) in policy.tiers.iter().enumerate() {
         let name = if i == 0 { "tiers" } else { "" };
