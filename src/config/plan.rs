@@ -137,12 +137,13 @@ impl Plan {
     /// What the host must fetch of each request, and what is worked out of it.
     pub fn needs(&self) -> Needs {
         let Plan { rules, keys, policy, .. } = self;
-        let path = !self.exempt.is_empty()
+        // What only observes does without: that a browser would be challenged is near enough.
+        let challenges = policy.challenges() && self.enforces();
+        let path = challenges
+            || !self.exempt.is_empty()
             || rules.need_path()
             || self.detectors.loops.is_some()
             || self.count_by(|part| *part == Part::Path);
-        // What only observes does without: that a browser would be challenged is near enough.
-        let challenges = policy.challenges() && self.enforces();
         let has_consumer = !self.identity.consumer.is_empty();
         let consumer = self.learns(Dimension::Consumer)
             || policy.bannable.contains(&Keys::CONSUMER)
@@ -164,7 +165,6 @@ impl Plan {
             path,
             time: challenges,
             headers: path
-                || challenges
                 || rules.need_headers(keys)
                 || self.count_by(sent)
                 || (has_consumer && consumer)

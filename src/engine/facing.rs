@@ -37,13 +37,18 @@ impl<S: Store> Serving<S> {
             return Some(ruling);
         }
         let request = caller.request();
+        if request.path().is_some_and(|path| path.starts_with(endpoint::PREFIX.as_bytes())) {
+            return None; // it brings an answer
+        }
         let secrets = secrets(policy, self);
         let visit = visit(policy, &secrets, caller);
         if let Some(clearance) = visit.and_then(|visit| visit.cleared()) {
             let limit = self.spend(clearance, ruling.response.mode, now).err()?;
             return Some(Ruling { limit: Some(limit), ..throttled(ruling) });
         }
-        let is_asked = visit.is_some() && is_navigation(request, caller.path);
+        // What only observes may not know what is asked for.
+        let is_unknown = ruling.response.mode == Mode::Observe && caller.path.is_none();
+        let is_asked = is_unknown || (visit.is_some() && is_navigation(request, caller.path));
         Some(if is_asked { ruling } else { throttled(ruling) })
     }
 

@@ -56,7 +56,7 @@ proptest! {
             let mut fingerprints = Fingerprints::NONE;
             let value = route.as_deref().unwrap_or_default();
             [Layout::Ja3, Layout::Ja4, Layout::Opaque].into_iter().enumerate().for_each(|(place, layout)| fingerprints.set(place, layout, value));
-            let request = Request { source: source.as_deref(), route: route.as_deref(), network: route.as_deref(), fingerprints: &fingerprints, headers: Headers::parse(headers) };
+            let request = Request { unix: Some(*now as u32), source: source.as_deref(), route: route.as_deref(), network: route.as_deref(), fingerprints: &fingerprints, headers: Headers::parse(headers) };
             let connection = ConnectionId(*now % 8);
             let opened = engine.on_connection(id, connection, ContextId(*now as u32), &request, Nanos(*now));
             let (decision, ticket) = engine.on_request(id, &request, Nanos(*now));

@@ -8,6 +8,7 @@ use weir::connections::{ConnectionId, ContextId};
 use weir::engine::{Decision, Engine, InstanceId};
 use weir::exchange::Own;
 use weir::policy::Action;
+use weir::reply::Reply;
 use weir::request::Request;
 use weir::request::fault::Fault;
 use weir::request::fingerprint::{Fingerprints, Layout};
@@ -43,6 +44,8 @@ pub struct Process {
     pub connections: u64,
     /// What the upstream answers.
     pub status: u16,
+    /// When the story's clock is at 0, in seconds since 1970.
+    pub unix: u32,
 }
 
 struct Worker {
@@ -62,6 +65,8 @@ pub enum Got {
 pub struct Told {
     pub decision: Decision,
     pub events: Vec<Event>,
+    /// What the caller gets in place of its route's answer.
+    pub reply: Option<Reply>,
 }
 
 /// One request of a story.
@@ -109,6 +114,7 @@ impl Process {
             network: None,
             connections: 0,
             status: 200,
+            unix: 1_790_000_000,
         };
         for index in 0..workers {
             process.workers.push(Process::worker(&process.store, index as u64, json, process.now));
@@ -204,6 +210,7 @@ impl Process {
         );
         let network = self.network.clone();
         let request = Request {
+            unix: Some(self.unix + (self.now.0 / 1_000_000_000) as u32),
             source: Some(source.as_bytes()),
             route: Some(call.route.as_bytes()),
             network: network.as_deref().map(str::as_bytes),
@@ -220,12 +227,14 @@ impl Process {
         let (decision, ticket) = engine.on_request(*instance, request, now);
         let is_told = decision.is_told();
         let events = if is_told { engine.report(*instance, &decision, request, now) } else { Vec::new() };
+        let mut reply = Reply::default();
+        let reply = engine.write_reply(*instance, &decision, request, &mut reply).then_some(reply);
         let outcome = Outcome { status: Some(self.status), details: b"via_upstream", ..Outcome::default() };
         engine.on_complete(ticket, &outcome);
         if decision.banned.is_some() {
             self.carry_notices(now);
         }
-        Told { decision, events }
+        Told { decision, events, reply }
     }
 
     /// One connection of `from` on one worker, before its handshake. It stays open.
@@ -275,7 +284,7 @@ impl Process {
         if decision.banned.is_some() {
             self.carry_notices(now);
         }
-        Told { decision, events }
+        Told { decision, events, reply: None }
     }
 
     /// One request, on the workers in turn.

@@ -110,6 +110,7 @@ impl Worker {
         let headers = Headers::parse(&self.headers);
         let request = Request {
             source: Some(source.as_bytes()),
+            unix: Some(1_790_000_000),
             route: Some(b"catalog"),
             network: Some(b"64500"),
             fingerprints: Default::default(),

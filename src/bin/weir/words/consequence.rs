@@ -55,7 +55,10 @@ fn answer(plan: &Plan, rule: &Rule, response: &Response) -> String {
         Action::Tarpit if before => "passes".to_owned(),
         Action::Tarpit => format!("passes after {}", span(plan.policy.tarpit.delay)),
         _ if before => "closed before the handshake".to_owned(),
-        Action::Throttle | Action::Challenge => "429 with Retry-After".to_owned(),
+        Action::Throttle => "429 with Retry-After".to_owned(),
+        Action::Challenge => {
+            "a challenge for browsers that go to a page, for others 429 with Retry-After".to_owned()
+        }
         Action::Shed => "503 with Retry-After".to_owned(),
         Action::Deny | Action::Block => "403".to_owned(),
         Action::Close => "403 and the connection's end".to_owned(),

@@ -6,6 +6,7 @@ use weir::config::advice::decimal;
 use weir::config::plan::Plan;
 use weir::detect::surge::{Dimension, Judge, Settings};
 use weir::policy::{Action, Settings as Policy};
+use weir::time::Nanos;
 
 /// What is unusual, and what follows.
 pub fn describe(plan: &Plan, out: &mut String) {
@@ -107,13 +108,20 @@ fn tiers(policy: &Policy, out: &mut String) {
     }
 }
 
+/// What a browser has to do.
+fn challenge(policy: &Policy) -> String {
+    let [least, most] = policy.challenge.difficulty;
+    let lasts = span(Nanos::from_secs(policy.challenge.clearance_seconds.into()));
+    format!("challenge: browsers that go to a page work {least} to {most} bits, and are cleared for {lasts}")
+}
+
 fn act(policy: &Policy, action: Action) -> String {
     let quota = || format!("{} in {} pass, then 429", policy.quota.quota, span(policy.quota.window));
     match action {
         Action::Log => "log: passes, with an event".into(),
         Action::Tarpit => format!("tarpit: passes after {}", span(policy.tarpit.delay)),
         Action::Throttle => format!("throttle: {}", quota()),
-        Action::Challenge => format!("challenge, which acts as throttle in this version: {}", quota()),
+        Action::Challenge => format!("{}; others: {}", challenge(policy), quota()),
         Action::Shed => "shed: 503".into(),
         Action::Deny => "deny: 403".into(),
         Action::Block => "block: 403, and a ban".into(),
