@@ -15,7 +15,6 @@ pub mod answer;
 pub mod bind;
 pub mod clearance;
 pub mod endpoint;
-pub mod misses;
 pub mod navigation;
 pub mod page;
 pub mod puzzle;

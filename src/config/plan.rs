@@ -1,6 +1,6 @@
 //! A configuration, compiled: it can't be wrong, and it doesn't change. A reload makes another one.
 
-use crate::challenge::misses::Misses;
+use crate::detect::misses::Misses;
 use crate::detect::novelty::Novelty;
 use crate::detect::rules::{Rate, Rule};
 use crate::detect::signal;

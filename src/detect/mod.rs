@@ -3,8 +3,10 @@
 //!
 //! * [`rules`]: the operator's rates.  * [`volume`]: who comes too often, by caller and path and by credential.
 //! * [`loops`]: who repeats what fails.  * [`surge`]: what is unusual.  * [`novelty`]: who was not seen before.
+//! * [`misses`]: who is challenged and never answers.
 
 pub mod loops;
+pub mod misses;
 pub mod novelty;
 pub mod rules;
 pub mod signal;

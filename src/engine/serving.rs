@@ -3,10 +3,10 @@
 use super::Engine;
 use super::counting::Counting;
 use crate::bans::{Bans, Era};
-use crate::challenge::misses::Misses;
 use crate::challenge::secret::Secret;
 use crate::config::plan::Plan;
 use crate::counters::bucket::{Charge, Quota};
+use crate::detect::misses::Misses;
 use crate::detect::surge::Surge;
 use crate::exchange::sums::Sums;
 use crate::exchange::{Exchange, Gauges, Own};

@@ -17,7 +17,8 @@ fn a_growing_flood_is_challenged_then_throttled_then_banned_and_nobody_else_is_t
         let mut process = Process::new(workers, STEPS);
         let others: Vec<String> = (1..20).map(|i| format!("198.51.100.{i}")).collect();
         let mut callers: Vec<_> = others.iter().map(|from| (get(from), 1.0)).collect();
-        callers.push((get(A), 2.0));
+        // A browser that goes to pages, and never answers.
+        callers.push((get(A).header("accept", "text/html"), 2.0));
         process.live(&callers, 120);
 
         let mut steps = Vec::new();

@@ -6,8 +6,8 @@
 //!
 //! Each worker counts what it saw, in two [`Sketch`]es of 256 KiB: a client that comes to several has fewer with each.
 
+use super::signal::{Evidence, Kind, Signal};
 use crate::counters::sketch::Sketch;
-use crate::detect::signal::{Evidence, Kind, Signal};
 use crate::hash::{Key, SubjectHash};
 use crate::time::Nanos;
 
@@ -17,7 +17,8 @@ const LINES: u32 = 4_096;
 /// A person may close a page, or several, without waiting.
 const TOLERATED: u32 = 5;
 
-const WEIGHT: u8 = 20;
+/// Half a step between the default tiers: by itself it moves nobody from one into the next.
+const WEIGHT: u8 = 10;
 
 /// One worker's challenges and answers.
 pub struct Misses {
