@@ -4,15 +4,15 @@
 //! ignored = challenges − answers lately, by client; both halve with each minute
 //! ```
 //!
-//! Each worker counts what it saw, in two [`Sketch`]es of 256 KiB: a client that comes to several has fewer with each.
+//! Each worker counts what it saw, in two [`Sketch`]es of 64 KiB: a client that comes to several has fewer with each.
 
 use super::signal::{Evidence, Kind, Signal};
 use crate::counters::sketch::Sketch;
 use crate::hash::{Key, SubjectHash};
 use crate::time::Nanos;
 
-/// Lines of each sketch: 32,768 clients.
-const LINES: u32 = 4_096;
+/// Lines of each sketch: 8,192 clients.
+const LINES: u32 = 1_024;
 
 /// A person may close a page, or several, without waiting.
 const TOLERATED: u32 = 5;
