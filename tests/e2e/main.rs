@@ -26,6 +26,7 @@ mod bad_input;
 mod bans;
 mod bomb;
 mod callers;
+mod challenge;
 mod closing;
 mod connections;
 mod consumers;
