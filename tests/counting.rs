@@ -391,3 +391,36 @@ fn a_detector_that_goes_takes_its_gauges_along_and_comes_back_to_its_counters() 
     process.wait_ms(200);
     assert_eq!(process.metric("weir_first_sightings_total"), 3, "everybody is new again");
 }
+
+#[test]
+fn filters_with_other_thresholds_have_breakers_of_their_own() {
+    for (own, other) in [(20, 5), (5, 1_000)] {
+        let breaker = |threshold| {
+            enforce(&format!(r#""loop_breaker": {{"threshold": {threshold}, "tick_seconds": 3600}}"#))
+        };
+        let mut process = Process::new(1, &breaker(own));
+        process.call_on(0, &get(B));
+        process.use_filter("other", &breaker(other));
+        for n in 0..50 {
+            assert_eq!(tries(&mut process, 0, &get(A)), n < other.min(50), "the other opens at {other}");
+        }
+        let mut process = Process::new(1, &breaker(own));
+        process.call_on(0, &get(B));
+        let first = process.use_filter("other", &breaker(other));
+        process.switch_to(first);
+        let seen = (0..100).filter(|_| tries(&mut process, 0, &get(A))).count();
+        assert_eq!(seen, own, "beside one that opens at {other}");
+    }
+}
+
+#[test]
+fn one_client_on_many_paths_makes_one_event_per_action_and_interval() {
+    let mut process = process(1, r#""volume": {"threshold": 2, "tarpit_threshold": 2}"#);
+    let mut events = 0;
+    for n in 0..2_000 {
+        process.wait_ms(1);
+        let path = format!("/{}", n / 2);
+        events += process.decide_on(0, &get(A).path(&path)).events.len();
+    }
+    assert_eq!(events, 1);
+}

@@ -124,7 +124,9 @@ fn webhook(section: &Section) -> Option<webhook::Settings> {
     let cluster = section.read("cluster", names::cluster);
     let path = section.read("path", names::target);
     let max_concurrent = section.count("max_concurrent", &schema::WEBHOOK_CALLS);
-    Some(webhook::Settings { cluster: cluster?, path: path.unwrap_or("/".into()), max_concurrent })
+    let cluster = cluster?;
+    let authority = names::authority_of(&cluster);
+    Some(webhook::Settings { cluster, authority, path: path.unwrap_or("/".into()), max_concurrent })
 }
 
 #[cfg(test)]

@@ -110,7 +110,15 @@ pub fn refuse_repeated<T: PartialEq>(
 
 /// The name of a cluster in Envoy's configuration.
 pub fn cluster(value: &Value) -> Result<Box<str>, Cause> {
-    name(text(value)?, 1_024, |_| true, "the name of a cluster as in Envoy's configuration")
+    name(text(value)?, 1_024, |b| !b.is_ascii_control(), "the name of a cluster as in Envoy's configuration")
+}
+
+/// The host that a cluster's name means: that of Istio's `outbound|80||siem.soc.svc` is its end. Of a name that no host can
+/// have, one that any server takes.
+pub fn authority_of(cluster: &str) -> Box<str> {
+    let host = cluster.rsplit('|').next().unwrap_or_default();
+    let is_host = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    if !host.is_empty() && host.bytes().all(is_host) { host.into() } else { "webhook".into() }
 }
 
 /// A path to ask for, with its query if it has one.
@@ -349,6 +357,19 @@ mod tests {
         );
         assert!(schema::VOLUME_KEYS.iter().all(|word| volume_part(&value(word), Known::all()).is_ok()));
         assert_eq!(key_part(&value("path"), Known::all()), Err(Cause::PathOfRule));
+    }
+
+    #[test]
+    fn a_cluster_is_asked_for_by_the_host_in_its_name() {
+        for (cluster, host) in [
+            ("siem", "siem"),
+            ("outbound|80||siem.soc.svc", "siem.soc.svc"),
+            ("a b", "webhook"),
+            ("a|", "webhook"),
+        ] {
+            assert_eq!(&*authority_of(cluster), host, "{cluster}");
+        }
+        assert!(cluster(&value("a\nb")).is_err());
     }
 
     #[test]

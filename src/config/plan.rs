@@ -117,9 +117,6 @@ pub struct Needs {
     pub connections: bool,
 }
 
-/// What a sketch can count.
-const MOST_COUNTED: u32 = 65_535;
-
 /// Requests that are held go on with a tick, so ticks come at least so often where any may be.
 const TARPIT_TICK: Nanos = Nanos::from_millis(40);
 
@@ -197,15 +194,11 @@ impl Plan {
 
     /// How a detector counts; `None`: it is off.
     pub fn counts(&self, detector: Detector) -> Option<counts::Settings> {
-        let (tick, threshold) = match detector {
-            Detector::Loops => {
-                self.detectors.loops.map(|loops| (loops.settings.tick, loops.settings.threshold))?
-            }
-            banded => self.bands(banded).map(|bands| (bands.settings.tick, bands.settings.threshold))?,
+        let tick = match detector {
+            Detector::Loops => self.detectors.loops?.settings.tick,
+            banded => self.bands(banded)?.settings.tick,
         };
-        // What is above the threshold of failures would outlast the failures.
-        let most = if detector == Detector::Loops { threshold } else { MOST_COUNTED };
-        Some(counts::Settings { lines: self.exchange.rounded().sketch_buckets, tick, threshold, most })
+        Some(counts::Settings { lines: self.exchange.rounded().sketch_buckets, tick })
     }
 
     /// Does a signal's weight count towards tiers that bind?

@@ -10,7 +10,7 @@
 //! * Error: for a key that holds its word, between `x − 1⅛` and `x`, the exact decayed count (a sixteenth or less is
 //!   lost per halving, an eighth altogether; the rest is rounded down). Above `x` only where another key of the line
 //!   has the same tag: 8 in 2^32 = 2e-9 per newcomer. Counts stop at 65,535, or at
-//!   [less](Sketch::up_to).
+//!   [less](Sketch::observe_up_to).
 //! * First sighting: the key has no word. False "seen before": the 2e-9 above. False "first": its word was taken.
 //! * Full: a newcomer always gets in, and displaces the word of its line that will be worth nothing first: *tick of
 //!   the last event + log2 of the count + [`KEPT`] if the key was seen more than once*. So **keys that are seen once
@@ -48,6 +48,15 @@ pub struct Sighting {
     pub first: bool,
 }
 
+/// What a key's events are counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// What is judged by: near it the workers ask each other.
+    pub threshold: u32,
+    /// Events beyond these are not counted. One key has one such bound.
+    pub most: u32,
+}
+
 /// What happened so far, and how full the sketch is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -62,8 +71,6 @@ pub struct Stats {
 /// The sketch. See the [module](self) for how it works.
 pub struct Sketch {
     lines: Lines,
-    /// What counts stop at.
-    most: u32,
     tick: Nanos,
     /// The tick of the latest event, and when it ends.
     epoch: u64,
@@ -77,24 +84,11 @@ impl Sketch {
     pub fn new(lines: u32, tick: Nanos) -> Sketch {
         Sketch {
             lines: Lines::new(lines),
-            most: MAX_COUNT,
             tick: tick.max(Nanos(1)),
             epoch: 0,
             ends: Nanos::ZERO,
             stats: Stats::default(),
         }
-    }
-
-    /// The same with counts that stop at `most` (at most 65,535) events.
-    #[must_use]
-    pub fn up_to(mut self, most: u32) -> Sketch {
-        self.stop_at(most);
-        self
-    }
-
-    /// From now on counts stop at `most`.
-    pub fn stop_at(&mut self, most: u32) {
-        self.most = most.saturating_mul(ONE).clamp(ONE, MAX_COUNT);
     }
 
     /// Bytes that [`Sketch::new`] allocates.
@@ -110,6 +104,13 @@ impl Sketch {
     /// Counts one event of a key. A clock that steps back stands still.
     #[inline]
     pub fn observe(&mut self, key: Key, now: Nanos) -> Sighting {
+        self.observe_up_to(key, MAX_COUNT >> FRACTION, now)
+    }
+
+    /// The same, where a count that has come to `most` (at most 65,535) stays there.
+    #[inline]
+    pub fn observe_up_to(&mut self, key: Key, most: u32, now: Nanos) -> Sighting {
+        let most = most.saturating_mul(ONE).clamp(ONE, MAX_COUNT);
         self.keep_time(now);
         let (tag, epoch) = (tag(key), self.epoch as u32);
         let Some(line) = self.lines.get_mut(self.lines.of(key)) else { return FIRST };
@@ -118,7 +119,7 @@ impl Sketch {
             return FIRST;
         };
         let Some(place) = line.get_mut(at) else { return FIRST };
-        let seen = Word(*place).seen_again(epoch, self.most);
+        let seen = Word(*place).seen_again(epoch, most);
         *place = seen.0;
         Sighting { estimate: seen.estimate(epoch), first: false }
     }
@@ -229,7 +230,8 @@ impl Word {
     }
 
     fn seen_again(self, epoch: u32, most: u32) -> Word {
-        self.with(BACK, epoch, (self.decayed(epoch) + ONE).min(most))
+        let before = self.decayed(epoch);
+        self.with(BACK, epoch, (before + ONE).min(most).max(before))
     }
 
     /// The tick in which the word is worth nothing any more, counted from one that lies before all: when its count

@@ -7,6 +7,7 @@
 //! Only what the upstream answered is a failure: a refusal of our own keeps nothing open.
 
 use super::volume::until_next;
+use crate::counters::sketch::Bound;
 use crate::hash::{SubjectHash, mix};
 use crate::identity::subjects::KeyIndex;
 use crate::time::Nanos;
@@ -23,6 +24,16 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What failures are counted for: what is above the threshold would outlast them.
+    pub fn bound(&self) -> Bound {
+        Bound { threshold: self.threshold, most: self.threshold }
+    }
+
+    /// Whose failures: those of filters with other thresholds are counted apart, as they stop elsewhere.
+    pub fn whose(&self, attempt: SubjectHash) -> SubjectHash {
+        SubjectHash(mix(attempt.0 ^ u64::from(self.threshold)))
+    }
+
     /// The time after which to try again, if the breaker is open with so many failures: when it has closed, and up to half
     /// a tick later, so that callers who began together don't come back together.
     pub fn open(&self, failures: u32, subject: SubjectHash, now: Nanos) -> Option<Nanos> {

@@ -10,8 +10,12 @@
 //! per tick passes for ever ([`Settings::steady`]), and one less than all of it at once, from rest. What is refused counts
 //! too: who goes on as before is refused until it comes less often.
 
+use crate::counters::sketch::Bound;
 use crate::identity::subjects::KeyIndex;
 use crate::time::Nanos;
+
+/// What can be counted.
+const MOST: u32 = 65_535;
 
 /// How a caller is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,11 @@ impl Settings {
     /// What a caller may send in each tick, for ever, and is never refused.
     pub fn steady(&self) -> u32 {
         self.threshold / 2
+    }
+
+    /// What a caller's events are counted for.
+    pub fn bound(&self) -> Bound {
+        Bound { threshold: self.threshold, most: MOST }
     }
 
     /// The band of an estimate, in which the event that is judged is counted.

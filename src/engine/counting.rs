@@ -1,6 +1,7 @@
 //! What detectors that count know: who came how often, whose requests failed, who was seen before.
 
 use crate::config::plan::Plan;
+use crate::counters::sketch::Bound;
 use crate::detect::Detector;
 use crate::detect::novelty::Novelty;
 use crate::exchange::counts::{self, Counts};
@@ -136,10 +137,15 @@ impl<S: Store> Counting<S> {
         self.novelty.as_ref().map(|(_, novelty)| novelty)
     }
 
+    /// The time in which counts of a detector halve: that of the latest filter which has it. `asked`: one filter's own.
+    pub fn halving(&self, detector: Detector, asked: Nanos) -> Nanos {
+        self.counts(detector).map_or(asked, Counts::halving)
+    }
+
     /// One more event of a subject: what it comes to.
-    pub fn observe(&mut self, detector: Detector, subject: SubjectHash, now: Nanos) -> u32 {
+    pub fn observe(&mut self, detector: Detector, subject: SubjectHash, bound: &Bound, now: Nanos) -> u32 {
         let watch = self.limits.get_mut(detector as usize).and_then(Option::as_mut);
-        watch.map_or(0, |watch| watch.counts.observe(watch.family.key(subject), now))
+        watch.map_or(0, |watch| watch.counts.observe(watch.family.key(subject), bound, now))
     }
 
     /// What a subject's events come to.

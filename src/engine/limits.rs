@@ -2,9 +2,10 @@
 
 use super::serving::Serving;
 use crate::config::plan::{Armed, Plan};
+use crate::counters::sketch::Bound;
 use crate::detect::signal::Signal;
 use crate::detect::volume::Band;
-use crate::detect::{Detector, loops};
+use crate::detect::{Detector, loops, volume};
 use crate::hash::SubjectHash;
 use crate::identity::subjects::{Keys, Subjects};
 use crate::policy::{Action, Actions, Cause, Counted, Limit, Response, Ruling, Rulings};
@@ -17,6 +18,8 @@ use crate::time::Nanos;
 pub(super) struct Watched {
     /// The caller and the path.
     pub subject: SubjectHash,
+    /// What failures are counted for.
+    pub bound: Bound,
     /// Does its answer fail by a status of its own?
     pub is_grpc: bool,
 }
@@ -38,11 +41,11 @@ impl<S: Store> Serving<S> {
             }
         }
         let breaker = plan.detectors.loops?;
-        let subject = attempt(request, subjects)?;
+        let subject = breaker.settings.whose(attempt(request, subjects)?);
         if let Some(ruling) = self.open(&breaker, subject, now) {
             rulings.compete(ruling);
         }
-        Some(Watched { subject, is_grpc: request.is_grpc() })
+        Some(Watched { subject, bound: breaker.settings.bound(), is_grpc: request.is_grpc() })
     }
 
     /// Somebody comes too often.
@@ -54,8 +57,9 @@ impl<S: Store> Serving<S> {
         now: Nanos,
     ) -> Option<Ruling> {
         let Armed { settings, mode } = plan.bands(detector)?;
+        let settings = volume::Settings { tick: self.counting.halving(detector, settings.tick), ..settings };
         let subject = subjects.get(settings.key)?;
-        let estimate = self.counting.observe(detector, subject, now);
+        let estimate = self.counting.observe(detector, subject, &settings.bound(), now);
         let excess = settings.judge(estimate, now)?;
         let answer = match excess.band {
             Band::Tarpit => Action::Tarpit,
@@ -72,6 +76,8 @@ impl<S: Store> Serving<S> {
     /// Somebody repeats what fails.
     fn open(&self, breaker: &Armed<loops::Settings>, subject: SubjectHash, now: Nanos) -> Option<Ruling> {
         let Armed { settings, mode } = *breaker;
+        let settings =
+            loops::Settings { tick: self.counting.halving(Detector::Loops, settings.tick), ..settings };
         let failures = self.counting.look(Detector::Loops, subject, now);
         let wait = settings.open(failures, subject, now)?;
         Some(Ruling {
@@ -84,7 +90,7 @@ impl<S: Store> Serving<S> {
 
     /// An attempt has failed.
     pub fn learn_failure(&mut self, watched: &Watched, now: Nanos) {
-        self.counting.observe(Detector::Loops, watched.subject, now);
+        self.counting.observe(Detector::Loops, watched.subject, &watched.bound, now);
     }
 
     /// The client was not seen before, as are many now.

@@ -86,11 +86,7 @@ impl<S: Store + Clone> Engine<S> {
             self.metrics.set_sketch(Table::of(detector), &stats.sketch);
             self.metrics.set_untold(detector, stats.untold + stats.given_up + stats.corrupt);
         }
-        let plans = self.instances.iter().flatten().map(|instance| &instance.plan);
-        let threshold =
-            plans.filter_map(|plan| plan.detectors.loops).map(|loops| loops.settings.threshold).min();
-        let breakers = serving.counting.counts(Detector::Loops).zip(threshold);
-        let open = breakers.map_or(0, |(counts, threshold)| counts.reaching(threshold, now));
+        let open = serving.counting.counts(Detector::Loops).map_or(0, |counts| counts.full(now));
         self.metrics.set(Metric::LoopsOpen, open);
         let novelty = serving.counting.novelty();
         self.metrics.set(Metric::FirstSightings, novelty.map_or(0, Novelty::total));

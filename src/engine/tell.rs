@@ -7,6 +7,7 @@ use super::words::{list, rule_name};
 use crate::challenge::puzzle::reason;
 use crate::config::plan::Plan;
 use crate::counters::bucket::{Charge, Meter, Quota, Verdict};
+use crate::detect::Detector;
 use crate::detect::signal::Kind;
 use crate::hash::{Family, SubjectHash, mix};
 use crate::identity::Source;
@@ -72,9 +73,12 @@ impl<S: Store> Serving<S> {
         let (seed, _) = self.exchange.seed();
         let client = caller.subject(&KeySpec::client(), &seed);
         let counted = ruling.counted.map(|counted| counted.subject);
-        // Whom a detector counts may come from any number of clients, and is refused after it was held.
+        // A credential may come from any number of clients. Who is held may be refused later.
         let told = match ruling.cause {
-            Cause::Detector(_) => counted.map(|counted| SubjectHash(mix(counted.0 ^ ruling.answer() as u64))),
+            Cause::Detector(detector) => {
+                let whose = if detector == Detector::Wallet { counted } else { client.or(counted) };
+                whose.map(|whose| SubjectHash(mix(whose.0 ^ ruling.answer() as u64)))
+            }
             _ => client.or(counted),
         };
         let client = told.unwrap_or(SubjectHash(0));

@@ -29,7 +29,7 @@ pub use tally::Tally;
 
 use crate::counters::bucket::{Charge, Quota};
 use crate::counters::marks::Marks;
-use crate::counters::sketch::{self, Sketch};
+use crate::counters::sketch::{self, Bound, Sketch};
 use crate::counters::table::{self, Slot, Table};
 use crate::hash::Key;
 use crate::shared::names::{ShardName, Sharded};
@@ -68,10 +68,6 @@ pub struct Settings {
     pub lines: u32,
     /// Time in which a count halves.
     pub tick: Nanos,
-    /// What is judged by: near it the workers ask each other.
-    pub threshold: u32,
-    /// Events beyond these are not counted.
-    pub most: u32,
 }
 
 /// Counts since the worker began.
@@ -138,7 +134,7 @@ impl<S: Store> Counts<S> {
             store,
             kind,
             settings,
-            sketch: Sketch::new(settings.lines, settings.tick).up_to(settings.most),
+            sketch: Sketch::new(settings.lines, settings.tick),
             dirty: Marks::new(table.slots()),
             told: Vec::with_capacity(table.slots_per_range()),
             table,
@@ -151,16 +147,16 @@ impl<S: Store> Counts<S> {
     }
 
     /// Counts one event of a key, and says what it comes to with this one.
-    pub fn observe(&mut self, key: Key, now: Nanos) -> u32 {
+    pub fn observe(&mut self, key: Key, bound: &Bound, now: Nanos) -> u32 {
         let tick = self.tick(now);
         self.latest = self.latest.max(tick);
-        let own = self.sketch.observe(key, now).estimate;
-        let Some(slot) = self.place(key, own, tick) else { return own };
+        let own = self.sketch.observe_up_to(key, bound.most, now).estimate;
+        let Some(slot) = self.place(key, own, bound, tick) else { return own };
         let mut tally = self.table.cell(slot).at(tick);
-        tally.add(ONE, self.settings.most.saturating_mul(ONE));
+        tally.add(ONE);
         self.table.put(slot, tally);
         self.dirty.set(slot, true);
-        if self.should_ask(&tally, now) {
+        if self.should_ask(&tally, bound, now) {
             self.ask(slot, tick, now);
             tally = self.table.cell(slot);
         }
@@ -182,11 +178,10 @@ impl<S: Store> Counts<S> {
         self.sketch.estimate(key, now).max(told.unwrap_or_default())
     }
 
-    /// Keys in the table that have come to `least`.
-    pub fn reaching(&self, least: u32, now: Nanos) -> u64 {
+    /// Keys in the table that have come to their most.
+    pub fn full(&self, now: Nanos) -> u64 {
         let tick = self.tick(now);
-        let reaching = |tally: &Tally| tally.at(tick).sixteenths() >> FRACTION >= least;
-        self.table.iter().filter(|(_, _, tally)| reaching(tally)).count() as u64
+        self.table.iter().filter(|(_, _, tally)| tally.at(tick).is_full()).count() as u64
     }
 
     /// Exchanges with the other workers.
@@ -212,15 +207,13 @@ impl<S: Store> Counts<S> {
             self.settings = settings;
             self.clear();
         }
-        self.sketch.stop_at(settings.most);
-        self.settings = settings;
     }
 
     /// Forgets every key: under another seed or clock none is found again.
     pub fn clear(&mut self) {
         // The old one goes first: the memory of a module never shrinks, so it must not hold both.
         self.sketch = Sketch::new(0, self.settings.tick);
-        self.sketch = Sketch::new(self.settings.lines, self.settings.tick).up_to(self.settings.most);
+        self.sketch = Sketch::new(self.settings.lines, self.settings.tick);
         self.table.clear();
         self.dirty.clear();
         (self.latest, self.asks) = (0, Nanos::ZERO); // the clock may be another
@@ -237,8 +230,8 @@ impl<S: Store> Counts<S> {
     }
 
     /// Is the key so near its threshold that the others should hear of it now? Beyond it what this worker knows is enough.
-    fn should_ask(&self, tally: &Tally, now: Nanos) -> bool {
-        let threshold = self.settings.threshold.saturating_mul(ONE);
+    fn should_ask(&self, tally: &Tally, bound: &Bound, now: Nanos) -> bool {
+        let threshold = bound.threshold.saturating_mul(ONE);
         self.live > 1
             && (threshold / (2 * self.live)..threshold).contains(&tally.sixteenths())
             && tally.pending() >= (threshold / (8 * self.live)).max(ONE)
@@ -257,7 +250,7 @@ impl<S: Store> Counts<S> {
     }
 
     /// The key's place in the table: its own, or a new one if it comes often enough.
-    fn place(&mut self, key: Key, own: u32, tick: u32) -> Option<Slot> {
+    fn place(&mut self, key: Key, own: u32, bound: &Bound, tick: u32) -> Option<Slot> {
         let slot = self.table.find(key);
         if slot.is_some() || own < TOLD_FROM {
             return slot;
@@ -270,21 +263,22 @@ impl<S: Store> Counts<S> {
         };
         let lost = placed.evicted.is_some_and(|(_, tally)| tally.at(tick).pending() > 0);
         self.stats.untold += u64::from(lost);
-        self.table.put(placed.slot, Tally::heard((own - 1) << FRACTION, tick));
+        self.table
+            .put(placed.slot, Tally::heard((own - 1) << FRACTION, tick, bound.most.saturating_mul(ONE)));
         Some(placed.slot)
     }
 
     fn publish_shard(&mut self, shard: usize, slots: Range<usize>, tick: u32) {
-        let Counts { store, kind, settings, table, dirty, blob, told, .. } = self;
+        let Counts { store, kind, table, dirty, blob, told, .. } = self;
         let name = ShardName::new(*kind, shard);
-        let (most, mut corrupt) = (settings.most.saturating_mul(ONE), false);
+        let mut corrupt = false;
         let outcome = update(store, name.as_str(), blob, |bytes| {
             let mut shard = Shard::open(bytes, tick);
             corrupt |= shard.corrupt();
             told.clear();
             for slot in dirty.within(slots.clone()) {
                 let Some(key) = table.key(slot) else { continue };
-                let (tally, placed) = shard.join(key, table.cell(slot).at(tick), most);
+                let (tally, placed) = shard.join(key, table.cell(slot).at(tick));
                 told.push(Told { slot, tally, placed });
             }
             shard.changed()

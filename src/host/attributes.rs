@@ -172,8 +172,7 @@ impl Ending {
     /// Asks for the status, and for the rest where that is a failure.
     pub fn read(is_grpc: bool) -> Ending {
         let status = number("response\0code").and_then(|code| u16::try_from(code).ok());
-        let grpc_status =
-            if is_grpc { number("response\0grpc_status").filter(|status| *status > 0) } else { None };
+        let grpc_status = if is_grpc { grpc_status() } else { None };
         let ending = Ending { status, grpc_status, ..Ending::default() };
         if grpc_status.is_none() && status.is_none_or(|status| status < 500) {
             return ending;
@@ -187,6 +186,14 @@ impl Ending {
         let details = self.details.as_deref().unwrap_or_default();
         Outcome { status: self.status, grpc_status: self.grpc_status, details, flags: self.flags }
     }
+}
+
+/// The gRPC status that the upstream sent, in the trailers or instead of an answer. `response.grpc_status` would not do: where
+/// there is none Envoy makes one of the HTTP status, and a 200 is UNKNOWN.
+fn grpc_status() -> Option<u64> {
+    let sent =
+        present("response\0trailers\0grpc-status").or_else(|| present("response\0headers\0grpc-status"))?;
+    core::str::from_utf8(&sent).ok()?.trim().parse().ok().filter(|status| *status > 0)
 }
 
 fn number(path: &str) -> Option<u64> {

@@ -24,7 +24,7 @@ fn call(settings: &Settings, batch: &Batch) -> Option<Token> {
     let headers = vec![
         (":method", "POST"),
         (":path", &*settings.path),
-        (":authority", &*settings.cluster),
+        (":authority", &*settings.authority),
         ("content-type", "application/x-ndjson"),
     ];
     let timeout = Duration::from_nanos(TIMEOUT.0);

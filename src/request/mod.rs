@@ -56,13 +56,14 @@ impl<'a> Request<'a> {
             && self.headers.get("access-control-request-method").is_some()
     }
 
-    /// A gRPC call (`application/grpc`, `application/grpc+proto`, …; not gRPC-Web, which browsers read as HTTP).
+    /// A gRPC call, as Envoy tells one (`application/grpc`, `application/grpc+proto`, …; not gRPC-Web, which browsers read as
+    /// HTTP): it makes the trailers of our answers.
     pub fn is_grpc(&self) -> bool {
         const GRPC: &[u8] = b"application/grpc";
         let content_type = self.headers.get("content-type").unwrap_or_default();
         match content_type.get(..GRPC.len()) {
             Some(head) if head.eq_ignore_ascii_case(GRPC) => {
-                matches!(content_type.get(GRPC.len()), None | Some(b'+' | b';' | b' '))
+                matches!(content_type.get(GRPC.len()), None | Some(b'+'))
             }
             _ => false,
         }
@@ -97,8 +98,13 @@ mod tests {
     #[test]
     fn grpc_is_told_by_its_content_type_alone() {
         let grpc = |value| with(&[("content-type", value)], |r| r.is_grpc());
-        assert!(grpc("application/grpc") && grpc("application/grpc+proto") && grpc("Application/GRPC;x=1"));
-        assert!(!grpc("application/grpc-web") && !grpc("application/json") && !grpc(""));
+        assert!(grpc("application/grpc") && grpc("application/grpc+proto"));
+        assert!(
+            !grpc("application/grpc;x=1")
+                && !grpc("application/grpc-web")
+                && !grpc("application/json")
+                && !grpc("")
+        );
         assert!(!with(&[], |r| r.is_grpc()));
     }
 }

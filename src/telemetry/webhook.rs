@@ -12,6 +12,8 @@ use crate::time::Nanos;
 pub struct Settings {
     /// A cluster of Envoy's.
     pub cluster: Box<str>,
+    /// The host to ask for.
+    pub authority: Box<str>,
     /// The path to post to.
     pub path: Box<str>,
     /// Calls of all workers together that have no answer yet.
@@ -185,7 +187,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn settings(max_concurrent: u32) -> Settings {
-        Settings { cluster: "siem".into(), path: "/".into(), max_concurrent }
+        Settings { cluster: "siem".into(), authority: "siem".into(), path: "/".into(), max_concurrent }
     }
 
     const NOW: Nanos = Nanos::from_secs(100);

@@ -123,6 +123,9 @@ async fn only_an_upstream_that_fails_opens_it() {
         assert_eq!(upstream.total() - before, 20, "{path}");
     }
     let mut client = proxy.http2();
+    let before = upstream.total();
+    client.send_times(10, grpc("/plain")).await;
+    assert_eq!(upstream.total() - before, 10, "Envoy would make UNKNOWN of a 200 without a status");
     for status in [5, 7, 8, 16] {
         let before = upstream.total();
         client.send_times(10, grpc(&format!("/grpc-status/{status}"))).await;

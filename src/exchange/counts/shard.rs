@@ -16,6 +16,9 @@ pub const ENTRY_BYTES: usize = 16;
 /// Entries that a shard may have: 65,536 of a kind in all.
 pub const MAX_ENTRIES: usize = 256;
 
+/// No count of ours is larger: 65,535 events.
+const LARGEST: u32 = 0xf_ffff;
+
 /// Bytes of a full shard.
 pub const MAX_BYTES: usize = MAX_ENTRIES * ENTRY_BYTES;
 
@@ -49,16 +52,16 @@ impl<'a> Shard<'a> {
         self.records().find(|record| u64_at(record, 0) == key.0).map_or(0, |record| self.left(record))
     }
 
-    /// Adds what a worker has of a key, at most up to `most`, and gives back what it has now; `false`: there was no place,
+    /// Adds what a worker has of a key, and gives back what it has now; `false`: there was no place,
     /// and only this worker knows.
-    pub fn join(&mut self, key: Key, tally: Tally, most: u32) -> (Tally, bool) {
+    pub fn join(&mut self, key: Key, tally: Tally) -> (Tally, bool) {
         let own = self.records().position(|record| u64_at(record, 0) == key.0);
-        let count = tally.joined(self.get(key), most);
+        let count = tally.joined(self.get(key));
         let place = own.or_else(|| self.place(count));
         if let Some(at) = place {
             self.put(at, key, count);
         }
-        (Tally::heard(count, self.tick), place.is_some())
+        (Tally::heard(count, self.tick, tally.most()), place.is_some())
     }
 
     /// Where nothing is left, else at the end, else in the place of the smallest count.
@@ -89,7 +92,7 @@ impl<'a> Shard<'a> {
     fn left(&self, record: &[u8]) -> u32 {
         let (count, tick) = (u32_at(record, 8), u32_at(record, 12));
         let foreign = tick > self.tick.saturating_add(1);
-        if foreign { 0 } else { count >> self.tick.saturating_sub(tick).min(31) }
+        if foreign { 0 } else { count.min(LARGEST) >> self.tick.saturating_sub(tick).min(31) }
     }
 
     fn records(&self) -> core::slice::ChunksExact<'_, u8> {

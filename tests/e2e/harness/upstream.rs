@@ -2,7 +2,7 @@
 //!
 //! `/status/503` answers 503, `/flaky` too while it is [failing](Upstream::fail), `/delay/200` answers after 200 ms,
 //! `/late/200` answers at once and ends after 200 ms, `/echo` answers with the request's body, a gRPC request gets
-//! `grpc-status: 0` in the trailers, for `/grpc-status/14` that status, everything else 200 and `hello`. What is posted
+//! `grpc-status: 0` in the trailers, for `/grpc-status/14` that status, for `/plain` none, everything else 200 and `hello`. What is posted
 //! to `/events` is kept.
 
 use std::convert::Infallible;
@@ -102,7 +102,7 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
     let is_grpc = parts
         .headers
         .get("content-type")
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc") && path != "/plain");
     seen.seen.lock().unwrap().push(parts);
     // Read to the end, so that the connection can serve the next request.
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
