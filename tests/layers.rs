@@ -10,7 +10,7 @@ const LEVELS: &[(u8, &[&str])] = &[
     (0, &["time", "hash"]),
     (1, &["counters", "request", "shared"]),
     (2, &["identity"]),
-    (3, &["bans", "connections", "detect", "exchange"]),
+    (3, &["bans", "challenge", "connections", "detect", "exchange"]),
     (4, &["score"]),
     (5, &["policy"]),
     (6, &["reply", "telemetry"]),
