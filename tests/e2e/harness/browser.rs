@@ -116,7 +116,7 @@ pub struct Browser {
 impl Browser {
     pub async fn start(options: Options) -> Browser {
         let mut driver = Driver::start().await;
-        let wanted = options.capabilities(&driver.folder.join("profile"));
+        let wanted = options.capabilities(&driver.scratch.join("profile"));
         let granted = driver.call("POST", "/session", Some(wanted)).await.expect("a session");
         let session = format!("/session/{}", granted["sessionId"].as_str().unwrap());
         let process = granted["capabilities"]["goog:processID"].as_u64();
@@ -270,18 +270,21 @@ struct Driver {
     child: Child,
     client: Client,
     address: SocketAddr,
-    /// Its log and the profile.
+    /// Its log, left behind by a test that fails.
     folder: PathBuf,
+    /// The profile, and what Chromium puts into temporary folders: sockets too, so its name has to be short.
+    scratch: PathBuf,
 }
 
 impl Driver {
     async fn start() -> Driver {
-        let folder = own_folder();
+        let (folder, scratch) = own_folders();
         let log = folder.join("chromedriver.log");
         let output = File::create(&log).unwrap();
         let path = chromedriver();
         let mut child = Command::new(&path)
             .arg("--port=0")
+            .env("TMPDIR", &scratch)
             .stdin(Stdio::null())
             .stdout(output.try_clone().unwrap())
             .stderr(output)
@@ -296,7 +299,7 @@ impl Driver {
         })
         .await;
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        Driver { child, client: Client::new(address, Protocol::Http1), address, folder }
+        Driver { child, client: Client::new(address, Protocol::Http1), address, folder, scratch }
     }
 
     /// One command. What WebDriver calls an error is one: the kind and the first line of its message.
@@ -333,6 +336,7 @@ impl Drop for Driver {
         // Ended by its handle: nothing else on the machine can be hit.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.scratch);
         if !std::thread::panicking() {
             let _ = fs::remove_dir_all(&self.folder);
         }
@@ -355,16 +359,18 @@ fn chromedriver() -> PathBuf {
     found.expect("chromedriver is missing: run scripts/chromium.sh, or set WEIR_CHROMEDRIVER")
 }
 
-/// A test may start several browsers.
-fn own_folder() -> PathBuf {
+/// Folders of its own for each of a test's browsers: the lasting one and the temporary one.
+fn own_folders() -> (PathBuf, PathBuf) {
     static STARTED: AtomicU32 = AtomicU32::new(0);
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
     let test = std::thread::current().name().unwrap_or("unnamed").replace("::", ".");
-    let path = project()
-        .join("target/e2e")
-        .join(format!("{test}.browser{}", STARTED.fetch_add(1, Ordering::Relaxed)));
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
+    let folder = project().join("target/e2e").join(format!("{test}.browser{number}"));
+    let scratch = std::env::temp_dir().join(format!("weir-browser-{}-{number}", std::process::id()));
+    for path in [&folder, &scratch] {
+        let _ = fs::remove_dir_all(path);
+        fs::create_dir_all(path).unwrap();
+    }
+    (folder, scratch)
 }
 
 fn text_of(value: Value) -> String {
