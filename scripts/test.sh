@@ -16,6 +16,7 @@ if [ -z "$(python3 scripts/cargo_targets.py test | grep -x e2e)" ]; then
     say "no end-to-end tests in this tree"
     exit 0
 fi
+scripts/chromium.sh
 scripts/build-filter.sh naive
 say "end to end, in the real Envoy"
 cargo test --test e2e -- --test-threads=1

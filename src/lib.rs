@@ -30,7 +30,7 @@
 //! the benchmarks all run the same engine.
 //!
 //! A room imports only rooms of a lower level (`tests/layers.rs` holds that):
-//! [`time`], [`hash`] · [`counters`], [`request`], [`shared`] · [`identity`] · [`bans`], [`connections`], [`detect`],
+//! [`time`], [`hash`] · [`counters`], [`request`], [`shared`] · [`identity`] · [`bans`], [`challenge`], [`connections`], [`detect`],
 //! [`exchange`] · [`policy`] ·
 //! [`reply`], [`telemetry`] · [`config`] · [`engine`] · `host` and the command line.
 

@@ -33,6 +33,7 @@ mod consumers;
 mod events;
 mod faults;
 mod fingerprints;
+mod harness_browser;
 mod harness_connections;
 mod harness_works;
 mod loops;

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -217,7 +218,12 @@ impl Client {
     ///
     /// `assert!(matches!(client.try_send(get("/")).await, Err(Lost::InHandshake)))`
     pub async fn try_send(&mut self, ask: Ask) -> Result<Answer, Lost> {
-        timeout(DEADLINE, self.exchange(ask)).await.expect("the proxy answers in time")
+        self.send_within(DEADLINE, ask).await
+    }
+
+    /// The same, for those who take their time: `client.send_within(Duration::from_secs(60), post("/session"))`.
+    pub async fn send_within(&mut self, deadline: Duration, ask: Ask) -> Result<Answer, Lost> {
+        timeout(deadline, self.exchange(ask)).await.expect("an answer in time")
     }
 
     /// How often the client has connected: 1 as long as the proxy leaves its first connection open.

@@ -15,6 +15,7 @@
 //!
 //! One proxy per test. Nothing sleeps to let something happen: [`wait::until`] asks until it is so, or fails at a deadline.
 
+pub mod browser;
 mod client;
 mod connections;
 mod dial;
@@ -38,6 +39,7 @@ pub mod wait;
 #[path = "../../support/wasm_filter.rs"]
 pub mod wasm_filter;
 
+pub use browser::Browser;
 pub use client::{Answer, Ask, Client, Lost, Protocol, delete, get, grpc, options, post, request};
 pub use connections::Tried;
 pub use dial::Dial;
