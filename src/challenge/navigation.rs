@@ -15,7 +15,7 @@ pub fn is_navigation(request: &Request, path: Option<&[u8]>) -> bool {
     request.method() == Some(b"GET")
         && wants_html(header("accept").unwrap_or_default())
         && says("sec-fetch-mode", b"navigate")
-        && header("sec-fetch-dest").is_none_or(|dest| matches!(dest, b"document" | b"iframe" | b"frame"))
+        && says("sec-fetch-dest", b"document") // in a frame nobody would see the page, nor its cookie be kept
         && header("x-requested-with").is_none()
         && header("upgrade").is_none()
         && header("authorization").is_none()
@@ -65,6 +65,7 @@ mod tests {
             ("GET", vec![("accept", HTML), ("sec-fetch-mode", "cors"), ("sec-fetch-dest", "empty")]),
             ("GET", vec![("accept", HTML), ("sec-fetch-mode", "no-cors")]),
             ("GET", vec![("accept", HTML), ("sec-fetch-dest", "image")]),
+            ("GET", vec![("accept", HTML), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")]),
             ("GET", vec![("accept", HTML), ("x-requested-with", "XMLHttpRequest")]),
             ("GET", vec![("accept", HTML), ("upgrade", "websocket")]),
             ("GET", vec![("accept", HTML), ("authorization", "Bearer t")]),

@@ -189,6 +189,7 @@ async fn a_clearance_stays_with_its_browser_and_network_and_none_is_honoured_tha
         let answer = client.send(from(address, agent).header("cookie", &cookie)).await;
         assert_eq!(answer.status == 200, passes, "{address} {agent}: {answer:?}");
     }
+    drop(proxy);
     let another = Proxy::with(easy()).alone().start(&upstream).await;
     let mut client = another.http1();
     client.send(from("203.0.113.7", "Firefox")).await;
