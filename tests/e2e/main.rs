@@ -25,6 +25,7 @@ mod access_log;
 mod bad_input;
 mod bans;
 mod bomb;
+mod browsers;
 mod callers;
 mod challenge;
 mod closing;
