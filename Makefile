@@ -22,7 +22,7 @@ help: ## List the targets
 #?   ATTACK_RPS          the rate that it climbs to            (15000)
 #?   PAGE_PORT           its page on 127.0.0.1                 (10080)
 #?   CASES               cases per property for `fuzz`         (100000)
-#?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios connections guard surge exchange fuzz alloc)
+#?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios connections counting challenge guard surge exchange fuzz alloc)
 #?   APT=no              never install Debian packages, not even as root
 export UPSTREAM PORT TLS_PORT ADMIN_PORT CERT KEY ASN_DB WORKERS CONFIG ENVOY CASES WASM_TESTS APT ATTACK_SECONDS ATTACK_RPS PAGE_PORT
 

@@ -16,6 +16,6 @@ export CARGO_TARGET_WASM32_WASIP1_RUNNER
 say "tests inside a wasm engine"
 # A panic ends a wasm program at once: its message is lost if the test harness holds output back.
 scripts/cargo-wasm.sh test --no-default-features --lib -- --no-capture
-for name in ${WASM_TESTS:-scenarios connections guard surge exchange fuzz alloc}; do
+for name in ${WASM_TESTS:-scenarios connections counting challenge guard surge exchange fuzz alloc}; do
     scripts/cargo-wasm.sh test --no-default-features --test "$name" -- --no-capture
 done

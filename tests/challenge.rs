@@ -176,6 +176,21 @@ fn a_clearance_that_many_share_is_held_to_a_rate_of_its_own() {
 }
 
 #[test]
+fn a_browser_with_two_families_of_addresses_may_answer_over_the_other_and_ends_with_a_clearance_for_each() {
+    let mut process = process(1, "");
+    let v6 = "2001:db8::7";
+    let token = token(&challenged(&mut process, 0, v6));
+    let counter = work::solve(&token, 10);
+    let (_, _, over_v4) = answer(&mut process, 0, A, &format!("p={token}&n={counter}&to=%2F"));
+    let over_v6 = solve(&mut process, 0, v6);
+    let both = format!("{}; {over_v6}", over_v4.unwrap());
+    challenged(&mut process, 0, A);
+    for from in [A, v6] {
+        assert!(process.decide_on(0, &page(from, "/shop").header("cookie", &both)).reply.is_none(), "{from}");
+    }
+}
+
+#[test]
 fn a_replayed_answer_gives_the_same_clearance_and_so_no_second_rate() {
     let mut process = process(1, r#", "bind": "none""#);
     let told = challenged(&mut process, 0, A);

@@ -60,10 +60,8 @@ proptest! {
             let connection = ConnectionId(*now % 8);
             let opened = engine.on_connection(id, connection, ContextId(*now as u32), &request, Nanos(*now));
             let (decision, ticket) = engine.on_request(id, &request, Nanos(*now));
-            if let Some(ruling) = decision.rulings.enforced {
-                let refused = reply.write(&ruling, &request);
-                prop_assert_eq!(refused, ruling.answer().refuses());
-            }
+            let refuses = decision.action().is_some_and(|action| action.refuses()) || decision.answer.is_some();
+            prop_assert_eq!(engine.write_reply(id, &decision, &request, &mut reply), refuses);
             let fault = if now % 2 == 0 { Fault::Reset } else { Fault::Protocol };
             let faulted = engine.on_fault(id, fault, (now % 3 > 0).then_some(connection), &request, Nanos(*now));
             for decision in [&opened, &decision].into_iter().chain(&faulted) {

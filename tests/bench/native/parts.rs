@@ -100,3 +100,69 @@ fn write_reply(bencher: Bencher, accept: &str) {
         reply.headers.encode().len()
     });
 }
+
+/// The challenge's signatures: a puzzle is made, an answer to one checked and rewarded, a clearance read.
+mod challenge {
+    use divan::{Bencher, black_box};
+    use weir::challenge::Settings;
+    use weir::challenge::clearance::Visit;
+    use weir::challenge::puzzle::Puzzle;
+    use weir::challenge::secret::{Secret, Secrets};
+    use weir::challenge::work;
+    use weir::request::Request;
+    use weir::request::headers::{Headers, Pairs};
+
+    const NOW: u32 = 1_790_000_000;
+    const PUZZLE: Puzzle = Puzzle { difficulty: 18, by_waiting: true, made: NOW, number: 7 };
+
+    fn secrets() -> Secrets {
+        Secrets { current: Secret::of_operator("correct horse battery"), previous: None }
+    }
+
+    fn visit<T>(cookie: &str, act: impl FnOnce(&Visit) -> T) -> T {
+        let mut pairs = Pairs::default();
+        pairs.push("user-agent", b"Mozilla/5.0");
+        pairs.push("cookie", cookie.as_bytes());
+        let request = Request { headers: Headers::parse(pairs.encode()), ..Request::default() };
+        let (settings, secrets) = (Settings::default(), secrets());
+        let address = "203.0.113.7".parse().ok();
+        act(&Visit { settings: &settings, secrets: &secrets, request: &request, address, now: NOW })
+    }
+
+    #[divan::bench]
+    fn make_puzzle(bencher: Bencher) {
+        let (secrets, mut token) = (secrets(), String::new());
+        bencher.bench_local(|| {
+            token.clear();
+            black_box(PUZZLE).seal(&secrets, &mut token);
+        });
+    }
+
+    #[divan::bench]
+    fn check_answer(bencher: Bencher) {
+        let mut token = String::new();
+        PUZZLE.seal(&secrets(), &mut token);
+        let counter = work::solve(&token, 18);
+        visit("", |visit| {
+            let mut cookie = String::new();
+            bencher.bench_local(|| {
+                let puzzle =
+                    Puzzle::check(visit.secrets, black_box(token.as_bytes()), Some(counter.as_bytes()), NOW);
+                cookie.clear();
+                puzzle.map(|puzzle| visit.clear(&puzzle, &mut cookie))
+            })
+        });
+    }
+
+    #[divan::bench]
+    fn read_clearance(bencher: Bencher) {
+        let mut cookie = String::from("weir_clearance=");
+        let clearance = visit("", |visit| {
+            let mut out = String::new();
+            visit.clear(&PUZZLE, &mut out);
+            out
+        });
+        cookie.push_str(&clearance);
+        visit(&cookie, |visit| bencher.bench_local(|| black_box(visit).cleared().is_some()));
+    }
+}
