@@ -1,5 +1,5 @@
 //! Stories of the challenge on fake time, against the engine that the module runs.
-#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing)] // a test fails by panicking
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, clippy::expect_used)] // a test fails by panicking
 
 #[path = "support/mod.rs"]
 mod support;

@@ -92,8 +92,7 @@ impl Puzzle {
     /// It is no answer.
     pub fn check(secrets: &Secrets, text: &[u8], counter: Option<&[u8]>, now: u32) -> Result<Puzzle, Fault> {
         let puzzle = Puzzle::open(secrets, text).ok_or(Fault::Forged)?;
-        // Another Envoy's clock may be a little ahead.
-        let age = if puzzle.made > now { 0 } else { now - puzzle.made };
+        let age = now.saturating_sub(puzzle.made); // another Envoy's clock may be a little ahead
         if age > LASTS || puzzle.made > now.saturating_add(SKEW) {
             return Err(Fault::Expired);
         }
