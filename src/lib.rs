@@ -15,7 +15,7 @@
 //!      by [`detect::surge`], which learns what is usual from all workers together, and who is new by [`detect::novelty`];
 //!    * how threatening that is: [`score`] adds up the signals;
 //!    * what follows: [`policy`]. A rule that matched, a detector's answer or a tier that the score reaches, whichever is most
-//!      severe, is the ruling that binds, or that would. Refusals are charged to a ledger, and who has been charged too much is banned.
+//!      severe, is the ruling that binds, or that would. A browser that is to prove itself meets the [`challenge`]. Refusals are charged to a ledger, and who has been charged too much is banned.
 //! 3. Most requests pass, and that is all. Where something is to be told, [`engine::Engine::report`] counts it, says why,
 //!    and makes events, at most one of a kind per subject and interval ([`telemetry`]); [`reply`] turns a ruling that
 //!    refuses into status, headers and body, and `host` sends them. A request that is to wait is [held](policy::tarpit).

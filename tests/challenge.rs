@@ -360,3 +360,13 @@ fn what_only_observes_challenges_nobody() {
     assert_eq!(process.metric("weir_actions_total.action.challenge.mode.observe"), 9);
     assert_eq!(process.metric("weir_challenges_issued_total"), 0);
 }
+
+#[test]
+fn a_page_stays_small_whatever_was_asked_for() {
+    let mut process = process(1, "");
+    let long = format!("/shop?{}", "a%20".repeat(10_000));
+    process.decide_on(0, &page(A, &long));
+    let told = process.decide_on(0, &page(A, &long));
+    let body = told.reply.unwrap().body;
+    assert!(body.len() <= 12 * 1024, "{} bytes", body.len());
+}

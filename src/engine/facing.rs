@@ -25,6 +25,9 @@ use crate::time::Nanos;
 /// shares one shares that.
 const CLEARED: Quota = Quota { interval: Nanos::from_millis(100), burst: 200, charge: Charge::Admitted };
 
+/// Who has no script and asked for more than this comes to the front door: a page is small, whatever was asked for.
+const LONGEST_WAY_BACK: usize = 512;
+
 /// The keys that are in force: the operator's, or the process's.
 fn secrets<S: Store>(policy: &Settings, serving: &Serving<S>) -> Secrets {
     policy.secrets.unwrap_or(Secrets { current: serving.names.secret, previous: None })
@@ -188,7 +191,8 @@ impl<S: Store + Clone> Engine<S> {
         let policy = &self.instance(id)?.plan.policy;
         let (mut token, mut to) = (String::new(), String::new());
         puzzle.seal(&secrets(policy, self.serving.as_ref()?), &mut token);
-        endpoint::encode(request.path().unwrap_or(b"/"), &mut to);
+        let path = request.path().filter(|path| path.len() <= LONGEST_WAY_BACK);
+        endpoint::encode(path.unwrap_or(b"/"), &mut to);
         let page = Page {
             token: &token,
             difficulty: puzzle.difficulty,
