@@ -142,6 +142,18 @@ fn only_navigations_are_challenged_and_others_are_throttled() {
 }
 
 #[test]
+fn a_path_that_only_begins_like_an_answers_leads_nobody_past_the_challenge() {
+    let mut process = process(1, "");
+    challenged(&mut process, 0, A);
+    for rest in ["../../shop", "answer/../../../shop", "answer%3f", "answers"] {
+        let path = format!("/.weir/challenge/{rest}");
+        let answers =
+            [page(A, &path), get(A).path(&path)].map(|call| process.decide_on(0, &call).decision.action());
+        assert_eq!(answers, [Some(Action::Challenge), Some(Action::Throttle)], "{path}");
+    }
+}
+
+#[test]
 fn a_cleared_browser_loads_what_its_page_needs_and_a_second_tab() {
     let mut process = process(2, "");
     let cookie = solve(&mut process, 0, A);
