@@ -34,6 +34,16 @@ impl Nanos {
         self.0.div_ceil(1_000_000_000)
     }
 
+    /// Seconds, to a ten-millionth of itself or better.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// A span of so many seconds; of what is no span, none.
+    pub fn from_secs_f64(seconds: f64) -> Nanos {
+        Nanos((seconds * 1e9) as u64)
+    }
+
     /// `self × n`.
     pub const fn times(self, n: u64) -> Nanos {
         Nanos(self.0.saturating_mul(n))

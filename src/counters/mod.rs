@@ -7,7 +7,8 @@
 //! | [`arrears`] | what does a key owe that lost its place? | 8 B | to the millisecond |
 //! | [`sketch`] | how often was this key seen lately, or never? | 8 B | to 1⅛ events, for keys that have a word |
 //! | [`ewma`] | what is usual for this key? | 8 B | to 1e-7 × span |
-//! | [`histogram`] | how long did a share of them take? | 1.2 KB per window | to a 16th |
+//! | [`flow`] | how much of it comes per second lately? | 16 B | an average over its time constant |
+//! | [`histogram`] | how long did a share of them take? | 208 B per window | to a 10th |
 //! | [`register`] | what belongs to this id, until it is struck out? | 16 B and the value | yes, for what finds room |
 //! | [`marks`] | which slots of a table are marked? | 1 bit | yes |
 //!
@@ -18,6 +19,7 @@
 pub mod arrears;
 pub mod bucket;
 pub mod ewma;
+pub mod flow;
 pub mod hints;
 pub mod histogram;
 pub mod lines;

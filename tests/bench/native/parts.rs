@@ -63,19 +63,19 @@ fn learn_mean(bencher: Bencher, gap: u32) {
 /// One latency.
 #[divan::bench(sample_size = 10_000)]
 fn record_latency(bencher: Bencher) {
-    let (mut sliding, mut now) = (Sliding::new(10, Nanos::from_millis(200)), Nanos::ZERO);
+    let (mut sliding, mut now) = (Sliding::new(Nanos::from_millis(200)), Nanos::ZERO);
     bencher.bench_local(|| {
         now = now + Nanos(20_000);
-        sliding.record(Nanos(mix(now.0) >> 37), now);
+        sliding.record(Nanos(mix(now.0) >> 37).as_secs_f64(), now);
     });
 }
 
 /// The 95th percentile of two seconds.
 #[divan::bench]
 fn ask_percentile(bencher: Bencher) {
-    let mut sliding = Sliding::new(10, Nanos::from_millis(200));
-    (0..100_000).for_each(|n| sliding.record(Nanos(mix(n) >> 37), Nanos(n * 20_000)));
-    bencher.bench_local(|| sliding.percentile(black_box(95.0), u64::MAX, Nanos::from_secs(2)));
+    let mut sliding = Sliding::new(Nanos::from_millis(200));
+    (0..100_000).for_each(|n| sliding.record(Nanos(mix(n) >> 37).as_secs_f64(), Nanos(n * 20_000)));
+    bencher.bench_local(|| sliding.latest(f64::MAX, 10, Nanos::from_secs(2)).percentile(black_box(0.95)));
 }
 
 /// A 429, by what the caller accepts.
