@@ -192,23 +192,18 @@ impl Report {
         (self.window.from + ONSET) as usize..self.window.until as usize
     }
 
-    /// The 95th percentile of answered ordinary calls, in ms: of the whole window, and of its steady part. No number if
-    /// none was answered.
+    /// The 95th percentile of answered ordinary calls, in ms: of the whole window, and of its steady part.
     pub fn p95(&self) -> [f64; 2] {
-        [self.window.from, self.window.from + ONSET].map(|from| {
-            let mut latencies: Vec<f32> = self
-                .latencies
-                .iter()
-                .filter(|(sent, _)| f64::from(*sent) >= from)
-                .map(|&(_, took)| took)
-                .collect();
-            if latencies.is_empty() {
-                return f64::NAN;
-            }
-            let at = (latencies.len() as f64 * 0.95) as usize;
-            let last = latencies.len() - 1;
-            1000.0 * f64::from(*latencies.select_nth_unstable_by(at.min(last), f32::total_cmp).1)
-        })
+        [self.window.from, self.window.from + ONSET].map(|from| self.percentile(0.95, from))
+    }
+
+    /// Of ordinary calls of the first site that were sent from then on and answered, in ms. No number if there are none.
+    pub fn percentile(&self, share: f64, from: f64) -> f64 {
+        let sent_since = self.latencies.iter().filter(|(sent, _)| f64::from(*sent) >= from);
+        let mut latencies: Vec<f32> = sent_since.map(|&(_, took)| took).collect();
+        let Some(last) = latencies.len().checked_sub(1) else { return f64::NAN };
+        let at = (latencies.len() as f64 * share) as usize;
+        1000.0 * f64::from(*latencies.select_nth_unstable_by(at.min(last), f32::total_cmp).1)
     }
 
     /// Percent of the ordinary calls of all sites that were good, in the steady part.

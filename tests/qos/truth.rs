@@ -1,11 +1,15 @@
 //! Is the world as it should be? Without Weir it must show what is known without simulation, and rivals what they showed
 //! in the simulation that the algorithm was made with.
 
-use crate::clients::Kind;
+use crate::clients::{Call, Kind};
 use crate::contenders::Contender;
+use crate::guard::{End, Guard, Release, Verdict};
 use crate::means::Numbers;
+use crate::rivals::Open;
 use crate::scenarios::*;
-use crate::world::{GivesUp, Scenario};
+use crate::upstream::Id;
+use crate::world::{self, GivesUp, Scenario};
+use weir::time::Nanos;
 
 fn run(contender: Contender, make: impl Fn(u64) -> Scenario) -> Numbers {
     Numbers::mean(&[1, 2, 3].map(|seed| Numbers::of(&contender.run(&make(seed)))))
@@ -80,4 +84,107 @@ fn an_outage_costs_its_length_and_a_hang_its_backlog_too() {
     is_near("errors", run(Contender::Open, outage).good, 83.3, 1.0);
     is_near("hang", run(Contender::Open, |seed| hang(seed, GivesUp::Client)).good, 71.8, 3.0);
     is_near("delay", run(Contender::Open, |seed| far(seed, 0.35)).good, 100.0, 0.1);
+}
+
+/// Holds every other request until the second tick after it came, then refuses every third of those. Checks that it is told
+/// of each request's life in order, once.
+#[derive(Default)]
+struct Bookkeeper {
+    arrived: u64,
+    completed: u64,
+    held: Vec<(Id, u32)>,
+    left_while_held: u64,
+    /// By request: is it there, and answered?
+    lives: Vec<Option<bool>>,
+}
+
+impl Guard for Bookkeeper {
+    fn arrive(&mut self, id: Id, _: &Call, _: Nanos) -> Verdict {
+        if id as usize >= self.lives.len() {
+            self.lives.resize(id as usize + 1, None);
+        }
+        assert_eq!(self.lives[id as usize].replace(false), None, "two requests of one number");
+        self.arrived += 1;
+        if self.arrived.is_multiple_of(2) {
+            self.held.push((id, 0));
+            return Verdict::Hold;
+        }
+        Verdict::Pass
+    }
+
+    fn answer(&mut self, id: Id, _: &Call, _: u16, _: Nanos) {
+        assert_eq!(self.lives[id as usize].replace(true), Some(false), "answered twice, or nobody");
+    }
+
+    fn complete(&mut self, id: Id, _: &Call, end: End, _: Nanos) {
+        let life = self.lives[id as usize].take();
+        assert_eq!(life, Some(matches!(end, End::Answered(_))), "{end:?}");
+        self.completed += 1;
+        let held = self.held.len();
+        self.held.retain(|&(of, _)| of != id);
+        self.left_while_held += u64::from(self.held.len() < held);
+    }
+
+    fn tick(&mut self, worker: usize, _: Nanos, released: &mut Vec<Release>) {
+        if worker > 0 {
+            return;
+        }
+        self.held.retain_mut(|(id, ticks)| {
+            *ticks += 1;
+            if *ticks == 2 {
+                released.push(if id.is_multiple_of(3) { Release::Refuse(*id) } else { Release::Pass(*id) });
+            }
+            *ticks < 2
+        });
+    }
+}
+
+#[test]
+fn a_guard_is_told_of_every_request_once_and_in_order() {
+    for scenario in [
+        attacked(1, Kind::Bytes, 1.5),
+        shared_servers(1, Kind::Rotating1),
+        retrying(1, Kind::Expensive(1.0), 3.0),
+        outage(1),
+        hang(1, GivesUp::Proxy),
+        away(1, 6.0),
+        local_stress(1, Kind::Flood).lasting(5.0),
+    ] {
+        let mut guard = Bookkeeper::default();
+        let report = world::run(&scenario, &mut guard);
+        let alive = guard.lives.iter().flatten().count() as u64;
+        assert_eq!(guard.arrived, guard.completed + alive);
+        let ordinary = report.ordinary[0];
+        let share = ordinary.held as f64 / ordinary.offered as f64;
+        assert!((0.3..0.7).contains(&share), "{share} held");
+        assert!(ordinary.refused > 0 && ordinary.answered + ordinary.refused <= ordinary.offered);
+    }
+}
+
+/// Holds everybody until the second tick after.
+#[derive(Default)]
+struct Holder(Vec<(Id, u32)>);
+
+impl Guard for Holder {
+    fn arrive(&mut self, id: Id, _: &Call, _: Nanos) -> Verdict {
+        self.0.push((id, 0));
+        Verdict::Hold
+    }
+
+    fn tick(&mut self, _: usize, _: Nanos, released: &mut Vec<Release>) {
+        self.0.retain_mut(|(id, ticks)| {
+            *ticks += 1;
+            if *ticks == 2 {
+                released.push(Release::Pass(*id));
+            }
+            *ticks < 2
+        });
+    }
+}
+
+#[test]
+fn who_is_held_waits_for_it() {
+    let median = |guard: &mut dyn Guard| world::run(&calm(1, 0.3), guard).percentile(0.5, 20.0);
+    let (held, open) = (median(&mut Holder::default()), median(&mut Open));
+    assert!((50.0..100.0).contains(&(held - open)), "{held} ms, {open} ms if nobody is held");
 }

@@ -26,7 +26,7 @@ pub enum Discipline {
     Sharing,
 }
 
-/// What goes wrong with it.
+/// What goes wrong with it. Drift and hang are known to servers in order only: no situation has them where servers are shared.
 #[derive(Clone, Copy, Debug)]
 pub enum Trouble {
     /// All work takes longer, up to so many times as long at the end of that time, and stays so.
@@ -85,7 +85,7 @@ struct Sharing {
     turn: u32,
 }
 
-/// A request's two due times, and the seconds of body in between as nanoseconds.
+/// What of a request is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Head,

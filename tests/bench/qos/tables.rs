@@ -107,7 +107,7 @@ fn calm_loads(seeds: &[u64]) {
     println!("{}", rule(2 + CONTENDERS));
     let show = |name: String, make: &dyn Fn(u64) -> Scenario| {
         let all = every(seeds, make);
-        let cell = |n: &Numbers| format!("{:.2} ({:.2}), {:.0}", n.shed_ordinary, n.shed_before, n.p95);
+        let cell = |n: &Numbers| format!("{:.2} ({:.2}), {}", n.shed_ordinary, n.shed_before, ms(n.p95));
         println!("| {name} {}| {:.2} |", cells(&all, cell), all.last().unwrap().held_ordinary);
     };
     for load in [0.55, 0.75, 0.9, 0.95] {
@@ -133,11 +133,11 @@ fn others(seeds: &[u64]) {
         let all = every(seeds, make);
         let last = all.last().unwrap();
         println!(
-            "| {name} {}| {:.1} | {:.0} | {:.0} | {:.2} | {:.1} | {:.1} |",
+            "| {name} {}| {:.1} | {} | {} | {:.2} | {:.1} | {:.1} |",
             cells(&all, |n| format!("{:.1}", n.good)),
             last.good_steady,
-            last.p95,
-            last.p95_steady,
+            ms(last.p95),
+            ms(last.p95_steady),
             last.shed_ordinary,
             last.engagements,
             last.unreachable,
@@ -220,7 +220,7 @@ fn workers(seeds: &[u64]) {
     for (name, make) in ROWS {
         let cell = |workers| {
             let n = mean(last, seeds, &|seed| make(seed).behind(workers));
-            format!("| {:.1} ({:.0}, {:.0}) ", n.good, n.p95, n.p95_steady)
+            format!("| {:.1} ({}, {}) ", n.good, ms(n.p95), ms(n.p95_steady))
         };
         println!("| {name} {}|", [1, 2, 4, 8].map(cell).concat());
     }
@@ -254,7 +254,7 @@ fn local(seeds: &[u64]) {
     {
         let all = every(seeds, &|seed| local_stress(seed, kind));
         let cell = |n: &Numbers| {
-            format!("{:.1}, {:.0}, {:.1}, {:.1}", n.good, n.p95, n.shed_ordinary, n.shed_attackers)
+            format!("{:.1}, {}, {:.1}, {:.1}", n.good, ms(n.p95), n.shed_ordinary, n.shed_attackers)
         };
         println!("| {name} {}|", cells(&all, cell));
     }
