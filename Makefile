@@ -2,7 +2,7 @@
 # The scripts fetch what is missing (wasm target, Envoy, wasm engine) into target/ or say what to install.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wasm envoy toolchain lint bench bench-envoy bomb fuzz test-wasm clean
+.PHONY: help run test wasm envoy toolchain lint bench bench-envoy bench-qos-sim bomb fuzz test-wasm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,7 @@ help: ## List the targets
 #?   ATTACK_SECONDS      how long the attack of `bomb` lasts   (60)
 #?   ATTACK_RPS          the rate that it climbs to            (15000)
 #?   PAGE_PORT           its page on 127.0.0.1                 (10080)
+#?   SEEDS               runs of `bench-qos-sim`               (1 2 3)
 #?   CASES               cases per property for `fuzz`         (100000)
 #?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios connections counting challenge guard surge exchange fuzz alloc)
 #?   APT=no              never install Debian packages, not even as root
@@ -49,6 +50,9 @@ bench: toolchain ## Benchmarks of the engine, native
 
 bench-envoy: toolchain wasm envoy ## What requests and connections cost with Weir in Envoy, beside its rivals
 	@scripts/bench.sh envoy
+
+bench-qos-sim: toolchain ## Who is served while an upstream suffers, with Weir and its rivals, simulated; SEEDS choose the runs
+	@scripts/bench.sh qos $(SEEDS)
 
 bomb: toolchain wasm envoy ## Millions of distinct clients at Weir and at a naive limiter, to be watched; a picture is left
 	@scripts/bomb.sh
