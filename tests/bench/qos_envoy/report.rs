@@ -12,11 +12,12 @@ use super::{Run, Settings};
 pub fn write(settings: &Settings, runs: &[Run]) -> String {
     let mut text = format!(
         "Measured with `make bench-qos` on {}: {}; Envoy {} with {} workers. The service has {SLOTS} slots and one queue; it \
-         takes 10 ms for an asset, 30 for a page, 40 for a search (now and then many times that), 400 for a report. {VISITORS} \
-         people view pages, each with four assets, two searches, and with every seventh a report: {:.0} % of the capacity. \
+         takes 10 ms for an asset, 30 for a page, 40 for a search (now and then many times that), 400 for a report, also for \
+         who has left meanwhile. {VISITORS} people view pages, each with four assets, two searches, and with every seventh a report: {:.0} % of the capacity. \
          After {} s come attackers, each asks for one report a second, and bring the load to so many times the capacity, for \
          {} s. *Good*: answered with 2xx within 2 s. *p50*, *p95*: of people's requests that were not refused; after 5 s \
-         everybody gives up. *Steady*: without the first {} s of the attack.\n\n",
+         everybody gives up. *Steady*: without the first {} s of the attack. adaptive_concurrency has the settings \
+         of its documentation's example.\n\n",
         today(),
         machine(),
         settings.envoy_version,
