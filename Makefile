@@ -2,7 +2,7 @@
 # The scripts fetch what is missing (wasm target, Envoy, wasm engine) into target/ or say what to install.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test wasm envoy toolchain lint bench bench-envoy bench-qos-sim bomb fuzz test-wasm clean
+.PHONY: help run test wasm envoy toolchain lint bench bench-envoy bench-qos bench-qos-sim bomb fuzz test-wasm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -20,12 +20,13 @@ help: ## List the targets
 #?   ENVOY=/path         an Envoy of yours                     (default: 1.40.0 from PyPI)
 #?   ATTACK_SECONDS      how long the attack of `bomb` lasts   (60)
 #?   ATTACK_RPS          the rate that it climbs to            (15000)
+#?   LOADS, QOS          loads for `bench-qos`; QOS=no: Weir without qos (0.9,1.5,3; yes)
 #?   PAGE_PORT           its page on 127.0.0.1                 (10080)
 #?   SEEDS               runs of `bench-qos-sim`               (1 2 3)
 #?   CASES               cases per property for `fuzz`         (100000)
 #?   WASM_TESTS          files of tests/ that `test-wasm` runs (scenarios connections counting challenge guard surge exchange fuzz alloc)
 #?   APT=no              never install Debian packages, not even as root
-export UPSTREAM PORT TLS_PORT ADMIN_PORT CERT KEY ASN_DB WORKERS CONFIG ENVOY CASES WASM_TESTS APT ATTACK_SECONDS ATTACK_RPS PAGE_PORT
+export UPSTREAM PORT TLS_PORT ADMIN_PORT CERT KEY ASN_DB WORKERS CONFIG ENVOY CASES WASM_TESTS APT ATTACK_SECONDS ATTACK_RPS PAGE_PORT LOADS QOS
 
 run: toolchain wasm envoy ## Envoy with Weir on 127.0.0.1:10000 (TLS: 10443), in front of UPSTREAM; Ctrl-C ends it
 	@scripts/run.py
@@ -53,6 +54,8 @@ bench-envoy: toolchain wasm envoy ## What requests and connections cost with Wei
 
 bench-qos-sim: toolchain ## Who is served while an upstream suffers, with Weir and its rivals, simulated; SEEDS choose the runs
 	@scripts/bench.sh qos $(SEEDS)
+bench-qos: toolchain wasm envoy ## A service that is asked for more than it can do, with Weir in front and with its rivals: 16 minutes
+	@scripts/bench.sh qos_envoy
 
 bomb: toolchain wasm envoy ## Millions of distinct clients at Weir and at a naive limiter, to be watched; a picture is left
 	@scripts/bomb.sh

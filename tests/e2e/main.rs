@@ -43,6 +43,7 @@ mod metrics;
 mod networks;
 mod newcomers;
 mod observing;
+mod qos;
 mod rates;
 mod reload;
 mod replies;

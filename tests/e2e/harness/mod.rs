@@ -18,6 +18,7 @@
 pub mod browser;
 mod client;
 mod connections;
+mod crowd;
 mod dial;
 mod envoy;
 pub mod frames;
@@ -42,8 +43,10 @@ pub mod wasm_filter;
 pub use browser::Browser;
 pub use client::{Answer, Ask, Client, Lost, Protocol, delete, get, grpc, options, post, request};
 pub use connections::Tried;
+pub use crowd::{Crowd, Fate};
 pub use dial::Dial;
 pub use load::{Load, Outcomes};
+pub use observe::Metrics;
 pub use proxy::{Builder, Proxy, Update, binary, project};
 pub use streams::Ending;
 pub use upstream::Upstream;

@@ -1,7 +1,8 @@
 //! The service behind the proxy: counts what reaches it and answers as the path says.
 //!
 //! `/status/503` answers 503, `/flaky` too while it is [failing](Upstream::fail), `/delay/200` answers after 200 ms,
-//! `/late/200` answers at once and ends after 200 ms, `/echo` answers with the request's body, a gRPC request gets
+//! `/late/200` answers at once and ends after 200 ms, `/work/200/…` takes one of its slots for 200 ms and waits until one is free
+//! ([`Upstream::with_slots`]), `/echo` answers with the request's body, a gRPC request gets
 //! `grpc-status: 0` in the trailers, for `/grpc-status/14` that status, for `/plain` none, everything else 200 and `hello`. What is posted
 //! to `/events` is kept.
 
@@ -19,15 +20,17 @@ use hyper::{Request, Response, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// What the upstream has seen, and how it answers.
-#[derive(Default)]
 struct State {
     seen: Mutex<Vec<Parts>>,
     posted: Mutex<Vec<Bytes>>,
     fails: AtomicBool,
+    /// First come, first served.
+    slots: Semaphore,
 }
 
 type Seen = Arc<State>;
@@ -40,9 +43,19 @@ pub struct Upstream {
 
 impl Upstream {
     pub async fn start() -> Upstream {
+        Upstream::with_slots(Semaphore::MAX_PERMITS).await
+    }
+
+    /// One that works at so many requests at a time, of those that are work, and lets the others wait.
+    pub async fn with_slots(slots: usize) -> Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Seen::default();
+        let seen = Arc::new(State {
+            seen: Mutex::default(),
+            posted: Mutex::default(),
+            fails: AtomicBool::new(false),
+            slots: Semaphore::new(slots),
+        });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&seen)));
         Upstream { address, seen, accepting }
     }
@@ -113,6 +126,11 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
     if let Some(ms) = path.strip_prefix("/delay/").and_then(|ms| ms.parse().ok()) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
+    if let Some(work) = path.strip_prefix("/work/") {
+        let ms = work.split('/').next().and_then(|ms| ms.parse().ok()).expect("/work/ and milliseconds");
+        // Done to its end, also when the caller has left: what is overloaded seldom notices that.
+        let _ = tokio::spawn(work_for(Duration::from_millis(ms), Arc::clone(&seen))).await;
+    }
     let fails = path == "/flaky" && seen.fails.load(Ordering::SeqCst);
     let usual = if fails { 503_u16 } else { 200 };
     let status = path.strip_prefix("/status/").and_then(|code| code.parse().ok()).unwrap_or(usual);
@@ -128,6 +146,11 @@ async fn answer(request: Request<Incoming>, seen: Seen) -> Result<Response<Body>
         response.header("content-type", "text/plain").body(Full::from(answer).boxed_unsync())
     };
     Ok(response.unwrap())
+}
+
+async fn work_for(time: Duration, seen: Seen) {
+    let _slot = seen.slots.acquire().await;
+    tokio::time::sleep(time).await;
 }
 
 /// One empty message, then the trailers with the status.
