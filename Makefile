@@ -54,6 +54,7 @@ bench-envoy: toolchain wasm envoy ## What requests and connections cost with Wei
 
 bench-qos-sim: toolchain ## Who is served while an upstream suffers, with Weir and its rivals, simulated; SEEDS choose the runs
 	@scripts/bench.sh qos $(SEEDS)
+
 bench-qos: toolchain wasm envoy ## A service that is asked for more than it can do, with Weir in front and with its rivals: 16 minutes
 	@scripts/bench.sh qos_envoy
 
