@@ -12,11 +12,11 @@ envoy)
     scripts/build-filter.sh empty
     benches=$(python3 scripts/cargo_targets.py bench | grep -x envoy || true)
     ;;
-qos)
+qos | qos_envoy)
+    bench=$1
     shift
-    exec cargo bench --bench qos -- "$@"
+    exec cargo bench --bench "$bench" -- "$@"
     ;;
-qos_envoy) benches=$(python3 scripts/cargo_targets.py bench | grep -x qos_envoy || true) ;;
 *)
     # The bomb is a show (scripts/bomb.sh), not a measurement; both of QoS take minutes.
     benches=$(python3 scripts/cargo_targets.py bench envoy qos qos_envoy bomb)

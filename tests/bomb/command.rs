@@ -17,9 +17,14 @@
 
 #[path = "mod.rs"]
 mod bomb;
+#[path = "../bench/common/files.rs"]
+#[allow(dead_code, reason = "benches say which Envoy they ran")]
+mod files;
 #[path = "../support/network_filters.rs"]
 #[allow(dead_code, reason = "other targets have more network filters")]
 mod network_filters;
+#[path = "../bench/common/signals.rs"]
+mod signals;
 #[path = "../support/stats_tags.rs"]
 mod stats_tags;
 #[path = "../support/wasm_filter.rs"]
@@ -27,7 +32,7 @@ mod wasm_filter;
 
 use std::env;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -84,13 +89,7 @@ fn stop_on_signals(stop: Stop) {
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let mut terminate = signal(SignalKind::terminate()).unwrap();
-            let mut interrupt = signal(SignalKind::interrupt()).unwrap();
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+            signals::told_to_stop().await;
             stop.say();
         });
     });
@@ -98,9 +97,9 @@ fn stop_on_signals(stop: Stop) {
 
 fn story() -> Result<Story, String> {
     let binaries = Binaries {
-        envoy: file("WEIR_ENVOY", "target/envoy/envoy")?,
-        weir: file("WEIR_WASM", "target/weir.wasm")?,
-        naive: file("WEIR_NAIVE", "target/naive.wasm")?,
+        envoy: files::file("WEIR_ENVOY", "target/envoy/envoy", "bomb")?,
+        weir: files::file("WEIR_WASM", "target/weir.wasm", "bomb")?,
+        naive: files::file("WEIR_NAIVE", "target/naive.wasm", "bomb")?,
     };
     let lasts = Duration::from_secs(number("ATTACK_SECONDS", 60, 5, 600)?);
     let port = number("PAGE_PORT", 10_080, 0, u64::from(u16::MAX))?;
@@ -120,14 +119,4 @@ fn number(variable: &str, default: u64, least: u64, most: u64) -> Result<u64, St
     let number = text.map_or(Some(default), |text| text.parse().ok());
     let fits = number.filter(|number| (least..=most).contains(number));
     fits.ok_or_else(|| format!("{variable} is a whole number from {least} to {most}"))
-}
-
-/// From the folder of the package, where cargo starts benches. Absolute, for Envoy.
-fn file(variable: &str, default: &str) -> Result<PathBuf, String> {
-    let path = env::var_os(variable).map_or(default.into(), PathBuf::from);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    if path.is_file() {
-        return Ok(path);
-    }
-    Err(format!("{} is missing: `make bomb` builds and fetches all that this needs", path.display()))
 }

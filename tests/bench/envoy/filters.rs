@@ -64,25 +64,9 @@ fn with_limit(configuration: &str, limit: Limit) -> String {
     configuration.replace(&HIGH.to_string(), &limit.per_second().to_string())
 }
 
-/// Envoy's own limiter: one token bucket per client address, made when the address is first seen.
+/// Envoy's own limiter.
 pub fn local_ratelimit(limit: Limit) -> Value {
-    let bucket =
-        |tokens: u32| json!({ "max_tokens": tokens, "tokens_per_fill": tokens, "fill_interval": "1s" });
-    let always = json!({ "default_value": { "numerator": 100, "denominator": "HUNDRED" } });
-    json!({
-        "name": "envoy.filters.http.local_ratelimit",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
-            "stat_prefix": "bench",
-            "token_bucket": bucket(HIGH),
-            "filter_enabled": always,
-            "filter_enforced": always,
-            "always_consume_default_token_bucket": false,
-            "max_dynamic_descriptors": 200_000,
-            "rate_limits": [{ "actions": [{ "remote_address": {} }] }],
-            "descriptors": [{ "entries": [{ "key": "remote_address" }], "token_bucket": bucket(limit.per_second()) }],
-        },
-    })
+    crate::local_ratelimit::local_ratelimit(limit.per_second())
 }
 
 /// What one writes in ten minutes: a table of counters per second, per worker.

@@ -24,9 +24,14 @@
 mod answer;
 mod connections;
 mod contenders;
+#[path = "../common/files.rs"]
+#[allow(dead_code, reason = "other benches look for all their files at once")]
+mod files;
 mod filters;
 mod front;
 mod load;
+#[path = "../common/local_ratelimit.rs"]
+mod local_ratelimit;
 #[path = "../../support/network_filters.rs"]
 mod network_filters;
 #[path = "../common/numbers.rs"]
@@ -43,9 +48,10 @@ mod wasm_filter;
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use contenders::Contender;
+use files::{absolute, path};
 use filters::Limit;
 use load::{Answers, Callers, Connections, MANY};
 use proxy::Proxy;
@@ -246,14 +252,11 @@ fn failed(contender: &Contender, why: impl ToString) -> String {
 impl Settings {
     fn read() -> Result<Settings, String> {
         let envoy = path("WEIR_ENVOY", "target/envoy/envoy");
-        let output = Command::new(&envoy).arg("--version").output().map_err(|_| missing(&envoy))?;
-        // "…/envoy  version: 9e55…/1.40.0/Clean/RELEASE/BoringSSL"
-        let text = String::from_utf8_lossy(&output.stdout);
-        let version = text.split('/').rev().nth(3).unwrap_or("of unknown version").to_owned();
+        let envoy_version = files::version(&envoy).map_err(|_| missing(&envoy))?;
         let rounds = number("ROUNDS", 40)?.max(1);
         Ok(Settings {
             envoy,
-            envoy_version: version,
+            envoy_version,
             starts: number("STARTS", 4)?.clamp(1, rounds),
             rounds,
             requests: number("REQUESTS", 2_500)?.max(100),
@@ -269,15 +272,6 @@ fn number(variable: &str, default: usize) -> Result<usize, String> {
     }
 }
 
-fn path(variable: &str, default: &str) -> PathBuf {
-    absolute(Path::new(&env::var_os(variable).unwrap_or(default.into())))
-}
-
-/// From the folder of the package, where cargo starts benches. Absolute, for Envoy.
-fn absolute(path: &Path) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
 fn missing(file: &Path) -> String {
-    format!("{} is missing: `make bench-envoy` builds and fetches all that this needs", file.display())
+    files::missing(file, "bench-envoy")
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::local_ratelimit::local_ratelimit;
 use super::wasm_filter::wasm_filter;
 
 /// What every client may send per second where the rate is limited: one page at once with all that belongs to it, and
@@ -31,7 +32,7 @@ pub fn all(weir: &Path, has_qos: bool) -> Vec<Contender> {
         Contender {
             name: "local_ratelimit",
             label: "Envoy's local_ratelimit, 10/s per address",
-            filter: Some(local_ratelimit()),
+            filter: Some(local_ratelimit(STATIC_RPS)),
         },
         Contender {
             name: "adaptive_concurrency",
@@ -40,26 +41,6 @@ pub fn all(weir: &Path, has_qos: bool) -> Vec<Contender> {
         },
         Contender { name: "weir", label, filter: Some(filter) },
     ]
-}
-
-fn local_ratelimit() -> Value {
-    let bucket =
-        |tokens: u32| json!({ "max_tokens": tokens, "tokens_per_fill": tokens, "fill_interval": "1s" });
-    let always = json!({ "default_value": { "numerator": 100, "denominator": "HUNDRED" } });
-    json!({
-        "name": "envoy.filters.http.local_ratelimit",
-        "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
-            "stat_prefix": "bench",
-            "token_bucket": bucket(1_000_000),
-            "filter_enabled": always,
-            "filter_enforced": always,
-            "always_consume_default_token_bucket": false,
-            "max_dynamic_descriptors": 200_000,
-            "rate_limits": [{ "actions": [{ "remote_address": {} }] }],
-            "descriptors": [{ "entries": [{ "key": "remote_address" }], "token_bucket": bucket(STATIC_RPS) }],
-        },
-    })
 }
 
 /// With the settings that its documentation has as an example. The first measurement of the round-trip time is at once,

@@ -24,8 +24,12 @@
 mod chance;
 mod contenders;
 mod drive;
+#[path = "../common/files.rs"]
+mod files;
 mod front;
 mod kind;
+#[path = "../common/local_ratelimit.rs"]
+mod local_ratelimit;
 #[path = "../common/numbers.rs"]
 #[allow(dead_code, reason = "other benches need more statistics")]
 mod numbers;
@@ -39,6 +43,8 @@ mod proxy;
 mod report;
 mod schedule;
 mod service;
+#[path = "../common/signals.rs"]
+mod signals;
 mod slots;
 #[path = "../../support/stats_tags.rs"]
 mod stats_tags;
@@ -50,7 +56,7 @@ mod wire;
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use contenders::Contender;
@@ -61,6 +67,9 @@ use proxy::Proxy;
 use schedule::Times;
 use service::Service;
 use slots::SLOTS;
+
+/// What of the Makefile builds and fetches what this needs.
+const TARGET: &str = "bench-qos";
 
 /// What `make bench-qos` is told.
 struct Settings {
@@ -109,22 +118,11 @@ fn print(settings: &Settings) -> Result<(), String> {
         tokio::select! {
             runs = measure(settings) => runs,
             // What has been started ends with its handles.
-            () = told_to_stop() => Err("stopped".to_owned()),
+            () = signals::told_to_stop() => Err("stopped".to_owned()),
         }
     })?;
     println!("{}", report::write(settings, &runs));
     Ok(())
-}
-
-/// Ctrl-C, or a polite kill.
-async fn told_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).unwrap();
-    let mut interrupt = signal(SignalKind::interrupt()).unwrap();
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }
 
 async fn measure(settings: &Settings) -> Result<Vec<Run>, String> {
@@ -166,16 +164,13 @@ async fn run(settings: &Settings, contender: &Contender, load: f64) -> Result<Ou
 
 impl Settings {
     fn read() -> Result<Settings, String> {
-        let envoy = file("WEIR_ENVOY", "target/envoy/envoy")?;
-        let output = Command::new(&envoy).arg("--version").output().map_err(|e| e.to_string())?;
-        // "…/envoy  version: 9e55…/1.40.0/Clean/RELEASE/BoringSSL"
-        let text = String::from_utf8_lossy(&output.stdout);
-        let version = text.split('/').rev().nth(3).unwrap_or("of unknown version").to_owned();
+        let envoy = files::file("WEIR_ENVOY", "target/envoy/envoy", TARGET)?;
+        let envoy_version = files::version(&envoy).map_err(|e| e.to_string())?;
         let seconds = |variable, default| number(variable, default).map(Duration::from_secs);
         Ok(Settings {
             envoy,
-            envoy_version: version,
-            weir: file("WEIR_WASM", "target/weir.wasm")?,
+            envoy_version,
+            weir: files::file("WEIR_WASM", "target/weir.wasm", TARGET)?,
             has_qos: env::var("QOS").map_or(true, |text| text != "no"),
             workers: number("WORKERS", 2)?.clamp(1, 64) as usize,
             loads: words("LOADS", "0.9,1.5,3").iter().map(|text| a_load(text)).collect::<Result<_, _>>()?,
@@ -202,14 +197,4 @@ fn words(variable: &str, default: &str) -> Vec<String> {
     let text = env::var(variable).unwrap_or_default();
     let text = if text.is_empty() { default } else { &text };
     text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-/// From the folder of the package, where cargo starts benches. Absolute, for Envoy.
-fn file(variable: &str, default: &str) -> Result<PathBuf, String> {
-    let path = env::var_os(variable).map_or(default.into(), PathBuf::from);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    if path.is_file() {
-        return Ok(path);
-    }
-    Err(format!("{} is missing: `make bench-qos` builds and fetches all that this needs", path.display()))
 }
