@@ -2,7 +2,7 @@
 //!
 //! Nobody looks at what became of a request, so every guard meets the same calls at the same times.
 
-use crate::rng::{Rng, as_seconds, seconds};
+use crate::rng::Rng;
 use crate::upstream::Work;
 use weir::time::Nanos;
 
@@ -262,7 +262,7 @@ impl Clients {
         for crowd in crowds {
             let per_second = crowd.work / page_work(crowd.exports, crowd.files) / crowd.people as f64;
             for _ in 0..crowd.people {
-                let at = seconds(crowd.from + clients.rng.gap(per_second));
+                let at = Nanos::from_secs_f64(crowd.from + clients.rng.gap(per_second));
                 first.push((at, clients.callers.len() as u32));
                 let caller = Caller {
                     who: Who::Ordinary,
@@ -295,20 +295,20 @@ impl Clients {
         for n in 0..count {
             let per_second = all / count as f64;
             let arrives = attack.from + attack.over * n as f64 / count as f64;
-            first.push((seconds(arrives + self.rng.gap(per_second)), self.callers.len() as u32));
+            first.push((Nanos::from_secs_f64(arrives + self.rng.gap(per_second)), self.callers.len() as u32));
             let client = self.address();
             self.callers.push(Caller {
                 who: Who::Attacker,
                 site: 0,
                 upstream: 0,
                 client,
-                born: seconds(arrives),
+                born: Nanos::from_secs_f64(arrives),
                 calls_left: attack.kind.calls_per_address(),
                 renewed: Nanos::MAX,
                 per_second,
                 exports: false,
                 files: false,
-                until: seconds(attack.until),
+                until: Nanos::from_secs_f64(attack.until),
             });
         }
     }
@@ -325,13 +325,13 @@ impl Clients {
             }
             _ => self.load_page(index, now, calls),
         }
-        Some(now + seconds(self.rng.gap(self.callers[index].per_second)))
+        Some(now + Nanos::from_secs_f64(self.rng.gap(self.callers[index].per_second)))
     }
 
     fn load_page(&mut self, index: usize, now: Nanos, calls: &mut Vec<(f64, Call)>) {
         if self.callers[index].renewed <= now {
             let client = self.address();
-            let life = seconds(self.rng.gap(1.0 / ADDRESS_LIFE));
+            let life = Nanos::from_secs_f64(self.rng.gap(1.0 / ADDRESS_LIFE));
             let caller = &mut self.callers[index];
             (caller.client, caller.born, caller.renewed) = (client, now, now + life);
         }
@@ -400,5 +400,5 @@ impl Clients {
 
 /// How old an address is that calls now, in seconds.
 pub fn age(call: &Call, now: Nanos) -> f64 {
-    as_seconds(now - call.born)
+    (now - call.born).as_secs_f64()
 }

@@ -2,7 +2,6 @@
 
 use crate::clients::{Call, Path, Who, age};
 use crate::guard::Standing;
-use crate::rng::{as_seconds, seconds};
 use weir::time::Nanos;
 
 /// An answer within this time is a good one.
@@ -140,14 +139,16 @@ impl Report {
         if let (Fate::Answered(latency), true) = (fate, call.who == Who::Ordinary && call.site == 0)
             && self.is_inside(sent)
         {
-            self.latencies.push((as_seconds(sent) as f32, as_seconds(latency) as f32));
+            self.latencies.push((sent.as_secs_f64() as f32, latency.as_secs_f64() as f32));
         }
     }
 
     pub fn watch(&mut self, standing: &Standing, now: Nanos) {
         let before = core::mem::replace(&mut self.before_this, *standing);
         self.engagements += u32::from(standing.engaged && !before.engaged);
-        if standing.hard != before.hard && self.is_inside(now) && as_seconds(now) >= self.window.from + ONSET
+        if standing.hard != before.hard
+            && self.is_inside(now)
+            && now.as_secs_f64() >= self.window.from + ONSET
         {
             self.zone_changes += 1;
         }
@@ -158,7 +159,7 @@ impl Report {
     }
 
     fn is_inside(&self, at: Nanos) -> bool {
-        at >= seconds(self.window.from) && at < seconds(self.window.until)
+        at >= Nanos::from_secs_f64(self.window.from) && at < Nanos::from_secs_f64(self.window.until)
     }
 
     fn second(&mut self, at: Nanos) -> Option<&mut Second> {
@@ -180,10 +181,10 @@ impl Report {
         if inside {
             count(&mut self.ordinary[usize::from(call.site)]);
             count(&mut self.paths[call.path as usize]);
-            if age(call, sent) < NEW && call.born >= seconds(self.window.from) {
+            if age(call, sent) < NEW && call.born >= Nanos::from_secs_f64(self.window.from) {
                 count(&mut self.newcomers);
             }
-        } else if sent < seconds(self.window.from) {
+        } else if sent < Nanos::from_secs_f64(self.window.from) {
             count(&mut self.before);
         }
     }

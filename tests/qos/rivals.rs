@@ -2,7 +2,6 @@
 
 use crate::clients::Call;
 use crate::guard::{End, Guard, Verdict};
-use crate::rng::as_seconds;
 use crate::upstream::Id;
 use weir::time::Nanos;
 
@@ -34,7 +33,7 @@ impl Guard for Static {
             self.buckets.resize(client + 1, (Static::BURST, Nanos::ZERO));
         }
         let (tokens, at) = &mut self.buckets[client];
-        *tokens = (*tokens + as_seconds(now - *at) * Static::RATE).min(Static::BURST);
+        *tokens = (*tokens + (now - *at).as_secs_f64() * Static::RATE).min(Static::BURST);
         *at = now;
         if *tokens < 1.0 {
             return Verdict::Refuse;
@@ -149,7 +148,7 @@ impl Guard for Gradients {
         let gradient = &mut self.limits[usize::from(call.upstream)];
         gradient.in_flight -= 1;
         if end == End::Answered(200) {
-            gradient.sample(as_seconds(now - self.since[id as usize]), now);
+            gradient.sample((now - self.since[id as usize]).as_secs_f64(), now);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Random numbers that are the same in every run and on every machine.
 
 use weir::hash::mix;
-use weir::time::Nanos;
 
 /// SplitMix64. A stream of its own for each thing that must not change when another one does.
 pub struct Rng(u64);
@@ -40,13 +39,4 @@ impl Rng {
         let normal = (-2.0 * self.unit().ln()).sqrt() * (core::f64::consts::TAU * self.unit()).cos();
         mean * (variance.sqrt() * normal - variance / 2.0).exp()
     }
-}
-
-/// A span or an instant of so many seconds.
-pub fn seconds(seconds: f64) -> Nanos {
-    Nanos((seconds * 1e9) as u64)
-}
-
-pub fn as_seconds(span: Nanos) -> f64 {
-    span.0 as f64 / 1e9
 }

@@ -1,6 +1,5 @@
 //! What is behind the proxy: servers that serve one request each, or that all requests share; slow, dead or far away at times.
 
-use crate::rng::{as_seconds, seconds};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use weir::time::Nanos;
@@ -99,17 +98,17 @@ impl Upstream {
 
     /// How much longer an answer is under way that leaves now.
     pub fn delay(&self, now: Nanos) -> Nanos {
-        let now = as_seconds(now);
+        let now = now.as_secs_f64();
         let delays = self.site.troubles.iter().filter_map(|trouble| match *trouble {
             Trouble::Delay(during, by) if during.covers(now) => Some(by),
             _ => None,
         });
-        seconds(delays.sum())
+        Nanos::from_secs_f64(delays.sum())
     }
 
     /// A request comes.
     pub fn accept(&mut self, id: Id, work: Work, now: Nanos, steps: &mut Vec<(Nanos, Step)>) {
-        let at = as_seconds(now);
+        let at = now.as_secs_f64();
         if self.site.troubles.iter().any(|trouble| matches!(trouble, Trouble::Errors(d) if d.covers(at))) {
             steps.push((now + Nanos::from_millis(1), Step::Error(id)));
             return;
@@ -142,17 +141,17 @@ impl Upstream {
     /// What is shared has come so far that something may be done.
     pub fn shared(&mut self, turn: u32, now: Nanos, steps: &mut Vec<(Nanos, Step)>) {
         if turn == self.sharing.turn {
-            self.sharing.advance(self.site.servers, as_seconds(now));
+            self.sharing.advance(self.site.servers, now.as_secs_f64());
             self.sharing.finish(now, steps);
             self.sharing.plan(self.site.servers, now, steps);
         }
     }
 
     fn begin(&mut self, id: Id, work: Work, now: Nanos, steps: &mut Vec<(Nanos, Step)>) {
-        let head = self.finish(as_seconds(now), work.head);
+        let head = self.finish(now.as_secs_f64(), work.head);
         let end = if work.body > 0.0 { self.finish(head, work.body) } else { head };
-        steps.push((seconds(head), Step::Headers(id)));
-        steps.push((seconds(end), Step::End(id)));
+        steps.push((Nanos::from_secs_f64(head), Step::Headers(id)));
+        steps.push((Nanos::from_secs_f64(end), Step::End(id)));
     }
 
     /// When work is done that begins now. Troubles are known beforehand: no plan has to be changed later.
@@ -186,13 +185,13 @@ impl Sharing {
 
     fn enter(&mut self, id: Id, work: Work) {
         self.jobs += 1;
-        self.due.push(Reverse((seconds(self.served + work.head), Phase::Head, id)));
-        self.due.push(Reverse((seconds(self.served + work.head + work.body), Phase::Body, id)));
+        self.due.push(Reverse((Nanos::from_secs_f64(self.served + work.head), Phase::Head, id)));
+        self.due.push(Reverse((Nanos::from_secs_f64(self.served + work.head + work.body), Phase::Body, id)));
     }
 
     fn finish(&mut self, now: Nanos, steps: &mut Vec<(Nanos, Step)>) {
         // A nanosecond of slack: what was planned for now is done now.
-        let done = seconds(self.served) + Nanos(1);
+        let done = Nanos::from_secs_f64(self.served) + Nanos(1);
         while let Some(&Reverse((due, phase, id))) = self.due.peek() {
             if due > done {
                 break;
@@ -211,8 +210,8 @@ impl Sharing {
     fn plan(&mut self, servers: usize, now: Nanos, steps: &mut Vec<(Nanos, Step)>) {
         self.turn = self.turn.wrapping_add(1);
         if let Some(Reverse((due, ..))) = self.due.peek() {
-            let left = (as_seconds(*due) - self.served).max(0.0) / self.rate(servers);
-            steps.push((now + seconds(left) + Nanos(1), Step::Shared(self.turn)));
+            let left = (due.as_secs_f64() - self.served).max(0.0) / self.rate(servers);
+            steps.push((now + Nanos::from_secs_f64(left) + Nanos(1), Step::Shared(self.turn)));
         }
     }
 }

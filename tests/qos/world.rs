@@ -6,7 +6,7 @@
 use crate::clients::{Attack, Call, Clients, Crowd, Who};
 use crate::guard::{End, Guard, Release, Verdict};
 use crate::report::{Fate, Report, Window};
-use crate::rng::{Rng, seconds};
+use crate::rng::Rng;
 use crate::upstream::{Id, Site, Step, Upstream};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -151,7 +151,7 @@ impl<'a> World<'a> {
             loops: (0..*workers).map(|_| Loop::default()).collect(),
             rng: Rng::new(*seed, 2),
             now: Nanos::ZERO,
-            end: seconds(window.until),
+            end: Nanos::from_secs_f64(window.until),
             heap: BinaryHeap::new(),
             order: 0,
             patience: VecDeque::new(),
@@ -223,7 +223,7 @@ impl<'a> World<'a> {
         let again = self.clients.act(who, self.now, &mut calls);
         for (wait, call) in calls.drain(..) {
             let id = self.place(call);
-            self.push(self.now + seconds(wait), Event::Arrive(id));
+            self.push(self.now + Nanos::from_secs_f64(wait), Event::Arrive(id));
         }
         self.calls = calls;
         if let Some(at) = again.filter(|at| *at < self.end) {
@@ -282,7 +282,7 @@ impl<'a> World<'a> {
     fn spend(&mut self, worker: usize, job: Job) {
         let cost = self.work(worker, job);
         self.loops[worker].busy = true;
-        self.push(self.now + seconds(cost), Event::Idle(worker as u8));
+        self.push(self.now + Nanos::from_secs_f64(cost), Event::Idle(worker as u8));
     }
 
     /// Does it, and says what that took.
@@ -336,7 +336,8 @@ impl<'a> World<'a> {
 
     /// Tells the guard what an external classifier thinks of a client, once.
     fn rate(&mut self, call: &Call) {
-        let Some((qos, _)) = self.scenario.rated.filter(|&(_, from)| self.now >= seconds(from)) else {
+        let Some((qos, _)) = self.scenario.rated.filter(|&(_, from)| self.now >= Nanos::from_secs_f64(from))
+        else {
             return;
         };
         if call.who == Who::Ordinary {
@@ -463,7 +464,7 @@ impl<'a> World<'a> {
         }
         let wait = 0.5 + self.rng.unit();
         let id = self.place(Call { again: true, ..*call });
-        self.push(self.now + seconds(wait), Event::Arrive(id));
+        self.push(self.now + Nanos::from_secs_f64(wait), Event::Arrive(id));
         true
     }
 

@@ -1,5 +1,7 @@
 //! Randomness that is the same in every run and for every contender.
 
+use weir::hash::mix;
+
 /// SplitMix64.
 pub struct Chance(u64);
 
@@ -36,8 +38,6 @@ impl Chance {
 
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        mix(self.0)
     }
 }
