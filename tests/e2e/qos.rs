@@ -3,6 +3,7 @@
 //! The upstream does [`SLOTS`] seconds of work per second. [`people`] take two fifths of that. Each of [`attackers`] asks
 //! for what is dear once a second, under every rate limit, and together they come to three times what it can do.
 
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -67,12 +68,15 @@ struct Flooded {
     during: Metrics,
 }
 
+/// A crowd that comes after the calm.
+async fn attack(address: SocketAddr, attackers: Crowd, lasts: Duration) -> Vec<Fate> {
+    sleep(CALM).await;
+    attackers.run(address, lasts).await
+}
+
 async fn flooded(proxy: &Proxy, people: Crowd, attackers: Crowd) -> Flooded {
     let people = people.run(proxy.address(), CALM + FLOOD);
-    let attack = async {
-        sleep(CALM).await;
-        attackers.run(proxy.address(), FLOOD).await
-    };
+    let attack = attack(proxy.address(), attackers, FLOOD);
     let look = async {
         sleep(CALM + FLOOD / 2).await;
         proxy.metrics().await
@@ -230,10 +234,7 @@ async fn in_soft_stress_the_greedy_wait_and_nobody_is_refused() {
     let proxy = proxy(soft(), 1).start(&upstream).await;
 
     let people = people().run(proxy.address(), CALM + FLOOD);
-    let greedy = async {
-        sleep(CALM).await;
-        the_greedy().run(proxy.address(), Duration::from_secs(5)).await
-    };
+    let greedy = attack(proxy.address(), the_greedy(), Duration::from_secs(5));
     let (people, greedy) = tokio::join!(people, greedy);
 
     for fate in people.iter().chain(&greedy) {
@@ -254,10 +255,7 @@ async fn who_leaves_while_it_is_held_frees_its_place_and_never_reaches_the_upstr
     let proxy = proxy(soft(), 1).start(&upstream).await;
 
     let people = people().run(proxy.address(), CALM + FLOOD);
-    let greedy = async {
-        sleep(CALM).await;
-        the_greedy().run(proxy.address(), Duration::from_secs(5)).await
-    };
+    let greedy = attack(proxy.address(), the_greedy(), Duration::from_secs(5));
     let leave = async {
         sleep(CALM + Duration::from_secs(2)).await;
         let mut leaving = Vec::new();
@@ -327,12 +325,14 @@ async fn a_grpc_call_is_shed_in_its_own_terms() {
     proxy.assert_never_trapped().await;
 }
 
-/// An address of loopback for each, as a connection that is another's than its peer's is not ended.
-fn peers(people_or_attackers: u8) -> fn(usize) -> String {
-    match people_or_attackers {
-        0 => |n| format!("127.0.2.{}", n + 1),
-        _ => |n| format!("127.0.3.{}", n + 1),
-    }
+/// An address of loopback for each person, as a connection that is another's than its peer's is not ended.
+fn home(n: usize) -> String {
+    format!("127.0.2.{}", n + 1)
+}
+
+/// The same for each attacker.
+fn lair(n: usize) -> String {
+    format!("127.0.3.{}", n + 1)
 }
 
 #[tokio::test]
@@ -342,8 +342,8 @@ async fn by_close_the_reply_arrives_whole_and_then_the_connection_ends() {
     let proxy = proxy(shedding_by("close"), 2).use_remote_address(0).companion().start(&upstream).await;
 
     for protocol in [Protocol::Http1, Protocol::Http2] {
-        let people = Crowd::of(PEOPLE, person).every(Duration::from_millis(333)).from(peers(0));
-        let attackers = Crowd::of(ATTACKERS, |_, _| get("/work/400")).from(peers(1)).protocol(protocol);
+        let people = Crowd::of(PEOPLE, person).every(Duration::from_millis(333)).from(home);
+        let attackers = Crowd::of(ATTACKERS, |_, _| get("/work/400")).from(lair).protocol(protocol);
         let flooded = flooded(&proxy, people, attackers).await;
         assert_people_are_served(&flooded, is_shed);
         for pair in successive(&flooded.attackers).filter(|pair| pair[0].status().is_some()) {
@@ -416,10 +416,7 @@ async fn a_reload_in_the_middle_of_a_flood_changes_nothing() {
     let address = proxy.address();
 
     let people = people().run(address, CALM + FLOOD);
-    let attack = async {
-        sleep(CALM).await;
-        attackers().run(address, FLOOD).await
-    };
+    let attack = attack(address, attackers(), FLOOD);
     let reload = async {
         sleep(CALM + FLOOD / 2).await;
         let changed = with(qos(), "events", json!({ "log_interval_seconds": 60 }));
